@@ -1,1 +1,4 @@
 //! placeholder
+pub mod engine;
+pub mod session;
+pub mod text;

@@ -1,0 +1,19 @@
+//! The rules: what to count, when to act, where to cut, what to say.
+//!
+//! Everything here is a pure function of a session and of settings; nothing reads a clock, prints, or writes.
+//!
+//! - [`tokens`]: counting, exact or by the heuristic, only as far as someone needs it
+//! - [`usage`]: what providers reported, and when that is stale
+//! - [`trigger`]: thresholds, and which errors mean that the context is too long
+//! - [`window`], [`cut`]: what a compaction may take, and where it cuts
+//! - [`files`]: the files that a session read and changed, and the tag that tells them
+//! - [`serialize`]: messages as text for a summarizer
+//! - [`compaction`]: the plan of a compaction, the entry it writes, and whether that is worth it
+
+pub mod cut;
+pub mod files;
+
+pub mod tokens;
+
+pub mod usage;
+pub mod window;

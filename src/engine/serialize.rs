@@ -1,0 +1,203 @@
+//! Messages as text for a summarizer.
+//!
+//! One walker decides what is said and in which order; a table of tags and budgets gives it a form. Content is data: it
+//! cannot close the wrapper it stands in, and secrets in it are masked before it goes anywhere.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::io;
+
+use crate::session::{Block, Ix, Message, Role, Session, Sym};
+use crate::text;
+
+/// Tags and budgets of one form of the text.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// Chars of a tool result that are kept; the rest is counted in a marker.
+    pub result_chars: usize,
+    /// Whether thinking is told. Anthropic's models refuse text that quotes it.
+    pub thinking: bool,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Form { result_chars: RESULT_CHARS, thinking: true }
+    }
+}
+
+/// Chars of a tool result that a summarizer sees: what the agents take.
+pub const RESULT_CHARS: usize = 2_000;
+
+/// Wrappers that content must not be able to close.
+pub const WRAPPERS: &[&str] = &["conversation", "previous-summary", "additional-context", "summary", "files", "read-files", "modified-files", "system-reminder"];
+
+/// Why a message is left out of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOut {
+    /// The turn failed or was stopped, or the result answers a call of such a turn.
+    FailedTurn,
+    /// The person kept the execution from the model.
+    Excluded,
+    /// The tool said that its result does not matter.
+    Useless,
+}
+
+impl LeftOut {
+    /// The reason in JSON.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            LeftOut::FailedTurn => "failed_turn",
+            LeftOut::Excluded => "excluded",
+            LeftOut::Useless => "useless",
+        }
+    }
+}
+
+/// What of some messages goes into a text.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// The messages that are told, in order.
+    pub told: Vec<Ix>,
+    /// The messages that are not, and why.
+    pub left_out: Vec<(Ix, LeftOut)>,
+    /// Calls that go with their useless results.
+    silent_calls: HashSet<Sym>,
+}
+
+/// Sorts messages of a path into those that are told and those that are not.
+#[must_use]
+pub fn select(session: &Session, messages: &[Ix]) -> Selection {
+    let mut selection = Selection::default();
+    let failed: HashSet<Sym> = messages.iter().filter(|ix| session.is_left_out(**ix)).flat_map(|ix| session.calls(*ix)).copied().collect();
+    let good: HashSet<Sym> = messages.iter().filter(|ix| !session.is_left_out(**ix)).flat_map(|ix| session.calls(*ix)).copied().collect();
+    for ix in messages.iter().copied() {
+        let entry = &session[ix];
+        let of_failed = entry.role == Role::ToolResult && entry.target.is_some_and(|call| failed.contains(&call) && !good.contains(&call));
+        let why = if session.is_left_out(ix) || of_failed {
+            Some(LeftOut::FailedTurn)
+        } else if entry.flags.excluded() {
+            Some(LeftOut::Excluded)
+        } else if entry.role == Role::ToolResult && entry.flags.useless() && !entry.flags.is_error() {
+            selection.silent_calls.extend(entry.target);
+            Some(LeftOut::Useless)
+        } else {
+            None
+        };
+        match why {
+            Some(why) => selection.left_out.push((ix, why)),
+            None => selection.told.push(ix),
+        }
+    }
+    selection
+}
+
+impl Selection {
+    /// Whether a call is told.
+    #[must_use]
+    pub fn tells_call(&self, session: &Session, call: &str) -> bool {
+        session.sym_of(call).is_none_or(|call| !self.silent_calls.contains(&call))
+    }
+}
+
+/// The text of messages: blocks with tags, a blank line between.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn serialize(session: &Session, selection: &Selection, form: Form) -> io::Result<String> {
+    let mut out = String::new();
+    for ix in selection.told.iter().copied() {
+        session.with_message(ix, |message| {
+            for part in parts(message, form, |call| selection.tells_call(session, call)) {
+                if !out.is_empty() {
+                    out.push_str("\n\n");
+                }
+                out.push_str(&part);
+            }
+        })?;
+    }
+    Ok(out)
+}
+
+/// The blocks of text that one message gives.
+fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut parts = Vec::new();
+    match message.role {
+        Role::ToolResult => {
+            let text = clean(&message.text());
+            parts.push(format!("[Tool Result]: {}", clip_result(&text, form.result_chars)));
+        }
+        Role::BashExecution | Role::PythonExecution => {
+            let mut text = format!("[User]: Ran `{}`", clean(message.command.as_deref().unwrap_or_default()));
+            if let Some(output) = message.output.as_deref().filter(|o| !o.is_empty()) {
+                let output = clean(output);
+                let _ = write!(text, "\n{}", clip_result(&output, form.result_chars));
+            }
+            match message.exit_code {
+                Some(0) | None => {}
+                Some(code) => {
+                    let _ = write!(text, "\n(exit code {code})");
+                }
+            }
+            parts.push(text);
+        }
+        Role::Assistant => {
+            let mut calls = Vec::new();
+            for block in &message.blocks {
+                match block {
+                    Block::Text(text) if !text.trim().is_empty() => parts.push(format!("[Assistant]: {}", clean(text))),
+                    Block::Thinking { text, .. } if form.thinking && !text.trim().is_empty() => parts.push(format!("[Think]: {}", clean(text))),
+                    Block::Call(call) if tells_call(&call.id) => {
+                        let args: Vec<String> = call.args.members().iter().map(|(key, value)| format!("{key}={}", value.to_text())).collect();
+                        calls.push(format!("[Tool Call]: {}({})", clean(&call.name), clean(&args.join(", "))));
+                    }
+                    _ => {}
+                }
+            }
+            parts.extend(calls);
+        }
+        _ => {
+            let text = message.text();
+            if !text.trim().is_empty() {
+                parts.push(format!("[User]: {}", clean(&text)));
+            }
+        }
+    }
+    for block in &message.blocks {
+        if let Block::Image { mime, .. } = block {
+            parts.push(format!("[Image: {mime}]"));
+        }
+    }
+    parts
+}
+
+/// Text of a session as it may stand in a text of ours: control sequences gone, data URLs noted, secrets masked, wrappers
+/// unable to close.
+fn clean(content: &str) -> String {
+    let stripped = text::clean::strip(content);
+    let noted = text::clean::elide_data_urls(&stripped);
+    let masked = text::redact::Redactor::secrets().redact(&noted).text;
+    text::escape::neutralize_tags(&masked, WRAPPERS).into_owned()
+}
+
+fn clip_result(content: &str, chars: usize) -> String {
+    let clipped = text::cut::clip_chars(content, chars);
+    match clipped.left_out {
+        0 => clipped.head.to_owned(),
+        n => format!("{}\n\n[... {n} more characters truncated]", clipped.head),
+    }
+}
+
+/// The text between the tags that a summarizer is told about.
+#[must_use]
+pub fn wrap(conversation: &str, previous: Option<&str>, context: &[String]) -> String {
+    let mut out = format!("<conversation>\n{conversation}\n</conversation>");
+    if let Some(previous) = previous {
+        let _ = write!(out, "\n\n<previous-summary>\n{}\n</previous-summary>", clean(previous));
+    }
+    if !context.is_empty() {
+        let lines: Vec<String> = context.iter().map(|line| clean(line)).collect();
+        let _ = write!(out, "\n\n<additional-context>\n{}\n</additional-context>", lines.join("\n"));
+    }
+    out
+}

@@ -1,0 +1,286 @@
+//! Counting tokens.
+//!
+//! Counting is the slowest thing the tool does (a vocabulary takes tens of milliseconds to load and then runs at some
+//! 25 MB/s), so it is lazy: the vocabulary loads on its own thread while the file is indexed, an entry is counted once,
+//! and what is merely reported may be extrapolated from the part that was counted.
+
+use std::collections::HashMap;
+use std::io;
+use std::thread::JoinHandle;
+
+use tiktoken_rs::CoreBPE;
+
+use crate::session::{Block, Context, Item, Ix, Message, Role, Session};
+
+/// How text is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tokenizer {
+    /// OpenAI's o200k vocabulary.
+    #[default]
+    O200k,
+    /// OpenAI's cl100k vocabulary.
+    Cl100k,
+    /// UTF-8 bytes of each fragment divided by 4, rounded up: what oh-my-pi does for models without a known vocabulary.
+    Heuristic,
+}
+
+impl Tokenizer {
+    /// The name in settings and JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Tokenizer::O200k => "o200k",
+            Tokenizer::Cl100k => "cl100k",
+            Tokenizer::Heuristic => "heuristic",
+        }
+    }
+
+    /// The tokenizer of a name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Tokenizer> {
+        [Tokenizer::O200k, Tokenizer::Cl100k, Tokenizer::Heuristic].into_iter().find(|t| t.name() == name)
+    }
+
+    /// Begins to load the vocabulary on a thread of its own, so that it is there when the file is indexed.
+    #[must_use]
+    pub fn preload(self) -> Option<JoinHandle<()>> {
+        if self == Tokenizer::Heuristic {
+            return None;
+        }
+        std::thread::Builder::new()
+            .spawn(move || {
+                let _ = self.vocabulary();
+            })
+            .ok()
+    }
+
+    fn vocabulary(self) -> Option<&'static CoreBPE> {
+        match self {
+            Tokenizer::O200k => Some(tiktoken_rs::o200k_base_singleton()),
+            Tokenizer::Cl100k => Some(tiktoken_rs::cl100k_base_singleton()),
+            Tokenizer::Heuristic => None,
+        }
+    }
+
+    /// Tokens of one fragment of text. Text that looks like a special token is ordinary text.
+    ///
+    /// A run of more than 64 KiB without a change between blank and not blank is counted in pieces of that size: such a run
+    /// (a dump, an encoded file) would take a vocabulary's merge step more time and memory than the exact number is worth.
+    #[must_use]
+    pub fn count(self, text: &str) -> u64 {
+        let Some(vocabulary) = self.vocabulary() else {
+            return (text.len() as u64).div_ceil(4);
+        };
+        if text.len() <= LONGEST_RUN {
+            return vocabulary.count_ordinary(text) as u64;
+        }
+        pieces(text).map(|piece| vocabulary.count_ordinary(piece) as u64).sum()
+    }
+}
+
+/// Bytes of a run after which counting starts afresh.
+const LONGEST_RUN: usize = 64 << 10;
+
+/// Splits text only inside runs that are longer than [`LONGEST_RUN`].
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut run_start = 0;
+        let mut blank = None;
+        let mut cut = rest.len();
+        for (at, byte) in rest.bytes().enumerate() {
+            let now = byte.is_ascii_whitespace();
+            if blank != Some(now) {
+                blank = Some(now);
+                run_start = at;
+            } else if at - run_start >= LONGEST_RUN && rest.is_char_boundary(at) {
+                cut = at;
+                break;
+            }
+        }
+        let (piece, behind) = rest.split_at_checked(cut).unwrap_or((rest, ""));
+        rest = behind;
+        Some(piece)
+    })
+}
+
+/// Tokens that an image counts, whatever its size: what oh-my-pi takes.
+pub const IMAGE_TOKENS: u64 = 1_200;
+
+/// Counts the fragments of one message; executions that the person kept from the model count nothing.
+#[must_use]
+pub fn of_message(tokenizer: Tokenizer, message: &Message<'_>) -> u64 {
+    if message.excluded {
+        return 0;
+    }
+    let text = |text: &str| tokenizer.count(text);
+    let mut sum = message.command.as_deref().map_or(0, text) + message.output.as_deref().map_or(0, text);
+    for block in &message.blocks {
+        sum += match block {
+            Block::Text(t) | Block::Redacted(t) => text(t),
+            Block::Thinking { text: thought, signature } => text(thought) + signature.as_deref().map_or(0, text),
+            Block::Call(call) => text(&call.name) + text(&call.args.to_text()),
+            Block::Image { .. } => IMAGE_TOKENS,
+            Block::Other => 0,
+        };
+    }
+    sum
+}
+
+/// A number of tokens, and whether a part of it was extrapolated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Tokens.
+    pub tokens: u64,
+    /// Part of it was extrapolated from bytes.
+    pub estimated: bool,
+}
+
+impl std::ops::Add for Count {
+    type Output = Count;
+    fn add(self, other: Count) -> Count {
+        Count { tokens: self.tokens + other.tokens, estimated: self.estimated || other.estimated }
+    }
+}
+
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Count>>(counts: I) -> Count {
+        counts.fold(Count::default(), std::ops::Add::add)
+    }
+}
+
+/// Counts entries of one session, each once.
+#[derive(Debug)]
+pub struct Counter<'s> {
+    session: &'s Session,
+    tokenizer: Tokenizer,
+    known: HashMap<Ix, u64>,
+    /// Tokens and text bytes of what was counted: the rate for extrapolation.
+    counted: (u64, u64),
+    /// Text bytes that may still be counted for numbers that are merely reported.
+    allowance: u64,
+}
+
+/// Text bytes that are counted for merely reported numbers: enough that ordinary sessions are exact.
+fn allowance(tokenizer: Tokenizer) -> u64 {
+    match tokenizer {
+        Tokenizer::Heuristic => 16 << 20,
+        Tokenizer::O200k | Tokenizer::Cl100k => 1 << 20,
+    }
+}
+
+impl<'s> Counter<'s> {
+    /// A counter that extrapolates merely reported numbers of large sessions, or (`exact`) never.
+    #[must_use]
+    pub fn new(session: &'s Session, tokenizer: Tokenizer, exact: bool) -> Counter<'s> {
+        let allowance = if exact { u64::MAX } else { allowance(tokenizer) };
+        Counter { session, tokenizer, known: HashMap::new(), counted: (0, 0), allowance }
+    }
+
+    /// The session that is counted.
+    #[must_use]
+    pub fn session(&self) -> &'s Session {
+        self.session
+    }
+
+    /// How text is counted.
+    #[must_use]
+    pub fn tokenizer(&self) -> Tokenizer {
+        self.tokenizer
+    }
+
+    /// Tokens of an entry as it is stored, exactly.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn entry(&mut self, ix: Ix) -> io::Result<u64> {
+        if !self.session[ix].is_message() {
+            return Ok(0);
+        }
+        if let Some(known) = self.known.get(&ix) {
+            return Ok(*known);
+        }
+        let tokenizer = self.tokenizer;
+        let tokens = self.session.with_message(ix, |message| of_message(tokenizer, message))?;
+        self.known.insert(ix, tokens);
+        let text = text_bytes(self.session, ix);
+        let images = u64::from(self.session[ix].images) * IMAGE_TOKENS;
+        self.counted.0 += tokens.saturating_sub(images);
+        self.counted.1 += text;
+        self.allowance = self.allowance.saturating_sub(text);
+        Ok(tokens)
+    }
+
+    /// Tokens of the entries together: exact while the allowance lasts, the newest first, and extrapolated beyond it.
+    ///
+    /// # Errors
+    /// When an entry cannot be read.
+    pub fn entries(&mut self, entries: &[Ix]) -> io::Result<Count> {
+        let mut exact = 0;
+        let mut bytes = 0;
+        for ix in entries.iter().rev().copied() {
+            if self.allowance > 0 || self.known.contains_key(&ix) {
+                exact += self.entry(ix)?;
+            } else if self.session[ix].is_message() && !self.session[ix].flags.excluded() {
+                bytes += text_bytes(self.session, ix);
+                exact += u64::from(self.session[ix].images) * IMAGE_TOKENS;
+            }
+        }
+        let (tokens, per) = self.counted;
+        let more = u128::from(bytes) * u128::from(tokens.max(1)) / u128::from(per.max(1));
+        Ok(Count { tokens: exact + u64::try_from(more).unwrap_or(u64::MAX), estimated: bytes > 0 })
+    }
+
+    /// Whether the entries count at least `bound` tokens together; counts no more of them, newest first, than it takes.
+    ///
+    /// # Errors
+    /// When an entry cannot be read.
+    pub fn reaches(&mut self, entries: &[Ix], bound: u64) -> io::Result<Result<(), u64>> {
+        let mut sum = 0;
+        for ix in entries.iter().rev().copied() {
+            if sum >= bound {
+                break;
+            }
+            sum += self.entry(ix)?;
+        }
+        Ok(if sum >= bound { Ok(()) } else { Err(sum) })
+    }
+
+    /// Tokens of one message of a context, as the model gets it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn item(&mut self, context: &Context, item: &Item) -> io::Result<u64> {
+        if item.edit.is_none() && !item.partial && item.role != Role::CompactionSummary {
+            return self.entry(item.entry);
+        }
+        let tokenizer = self.tokenizer;
+        self.session.with_item(context, item, |message| of_message(tokenizer, message))
+    }
+
+    /// Tokens of a whole context: exact while the allowance lasts, and extrapolated beyond it.
+    ///
+    /// # Errors
+    /// When an entry cannot be read.
+    pub fn context(&mut self, context: &Context) -> io::Result<Count> {
+        let mut plain = Vec::new();
+        let mut special = 0;
+        for item in &context.items {
+            if item.edit.is_some() || item.partial || item.role == Role::CompactionSummary {
+                special += self.item(context, item)?;
+            } else {
+                plain.push(item.entry);
+            }
+        }
+        Ok(self.entries(&plain)? + Count { tokens: special, estimated: false })
+    }
+}
+
+/// Bytes of a record that may be text for a model.
+fn text_bytes(session: &Session, ix: Ix) -> u64 {
+    let entry = &session[ix];
+    u64::from(entry.len.saturating_sub(entry.bulk))
+}

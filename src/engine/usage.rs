@@ -1,0 +1,65 @@
+//! What providers reported, and when that is stale.
+
+use std::collections::HashSet;
+use std::io;
+
+use super::tokens::{Count, Counter};
+use crate::session::{Context, Ix, Kind, Role, Session, Usage};
+
+/// The newest usage on a path that came from a request that worked.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn newest(session: &Session, path: &[Ix]) -> io::Result<Option<(usize, Usage)>> {
+    for (at, ix) in path.iter().copied().enumerate().rev() {
+        let entry = &session[ix];
+        if entry.kind != Kind::Message || entry.role != Role::Assistant || !entry.flags.has_usage() || entry.stop.failed() {
+            continue;
+        }
+        if let Some(usage) = session.with_message(ix, |message| message.usage)? {
+            return Ok(Some((at, usage)));
+        }
+    }
+    Ok(None)
+}
+
+/// What is known about the size of a context.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Estimate {
+    /// Reported context tokens of the newest answer that is not stale.
+    pub reported: Option<u64>,
+    /// Tokens counted in the stored context.
+    pub counted: Count,
+    /// Tokens of the context: what was reported plus what came after it, never less than what is counted.
+    pub context: u64,
+}
+
+/// Position on the path from which usage counts: after the latest compaction, reset, or rewrite of ours.
+///
+/// An answer before it reported a context that no longer exists; taken at its word, a session that was just compacted would
+/// look full again.
+#[must_use]
+pub fn fresh_from(session: &Session, path: &[Ix]) -> usize {
+    let stale = |ix: &Ix| matches!(session[*ix].kind, Kind::Compaction | Kind::ResetBoundary);
+    path.iter().rposition(stale).map_or(0, |at| at + 1)
+}
+
+/// Estimates the context of a path.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn estimate(counter: &mut Counter<'_>, path: &[Ix], context: &Context) -> io::Result<Estimate> {
+    let session = counter.session();
+    let fresh = fresh_from(session, path);
+    let counted = counter.context(context)?;
+    let reported = newest(session, path.get(fresh..).unwrap_or_default())?
+        .map(|(at, usage)| (fresh + at, usage.context_tokens()))
+        .filter(|(_, tokens)| *tokens > 0);
+    let mut estimate = Estimate { reported: reported.map(|(_, tokens)| tokens), counted, context: counted.tokens };
+    if let Some((at, tokens)) = reported {
+        let after: HashSet<Ix> = path.iter().skip(at + 1).copied().collect();
+        let later: Vec<Ix> = context.items.iter().map(|item| item.entry).filter(|ix| after.contains(ix)).collect();
+        estimate.context = (tokens + counter.entries(&later)?.tokens).max(counted.tokens);
+    }
+    Ok(estimate)
+}

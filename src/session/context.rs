@@ -1,0 +1,207 @@
+//! What a model sees of a path: the rules by which the agents rebuild a context.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+use super::entry::{Ix, Kind, Role, Sym};
+use super::index::{Payload, Session};
+use super::json::Json;
+use super::message::Message;
+
+/// One message of a context.
+#[derive(Debug, Clone, Copy)]
+pub struct Item {
+    /// The entry it comes from.
+    pub entry: Ix,
+    /// Its role in the context.
+    pub role: Role,
+    /// The `context_edit` whose content stands in its place.
+    pub edit: Option<Ix>,
+    /// Some of its calls have no result and are left out.
+    pub partial: bool,
+}
+
+/// The context of a path.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// The messages, in the model's order.
+    pub items: Vec<Item>,
+    /// The compaction whose summary opens it.
+    pub compaction: Option<Ix>,
+    answered: HashSet<Sym>,
+}
+
+/// Where the context of a path begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Boundary {
+    /// Position of the latest compaction on the path, unless a later reset makes it void.
+    pub compaction: Option<usize>,
+    /// Position of the first entry that the compaction keeps: found before it and after the latest reset.
+    pub first_kept: Option<usize>,
+    /// Position of the latest reset.
+    pub reset: Option<usize>,
+}
+
+impl Session {
+    /// Finds the latest compaction and reset of a path, and what the compaction keeps.
+    #[must_use]
+    pub fn boundary(&self, path: &[Ix]) -> Boundary {
+        let last = |kind: Kind| path.iter().rposition(|ix| self[*ix].kind == kind);
+        let reset = last(Kind::ResetBoundary);
+        let compaction = last(Kind::Compaction).filter(|c| reset.is_none_or(|r| r < *c));
+        let first_kept = compaction.and_then(|c| {
+            let target = path.get(c).and_then(|ix| self[*ix].target)?;
+            path.iter().take(c).rposition(|ix| self[*ix].id == Some(target))
+        });
+        Boundary { compaction, first_kept: first_kept.map(|f| f.max(reset.map_or(0, |r| r + 1))), reset }
+    }
+
+    /// The context of a path.
+    ///
+    /// # Errors
+    /// When a `context_edit` cannot be read.
+    pub fn context(&self, path: &[Ix]) -> io::Result<Context> {
+        let boundary = self.boundary(path);
+        let mut selected: Vec<Ix> = Vec::new();
+        let start = match (boundary.compaction, boundary.reset) {
+            (Some(c), _) => {
+                selected.extend(path.get(boundary.first_kept.unwrap_or(c)..c).unwrap_or_default());
+                c + 1
+            }
+            (None, Some(reset)) => reset + 1,
+            (None, None) => 0,
+        };
+        selected.extend(path.get(start..).unwrap_or_default());
+        self.assemble(path, boundary.compaction.and_then(|c| path.get(c)).copied(), &selected)
+    }
+
+    /// The context that `selected` entries of `path` make behind the summary of `compaction`.
+    fn assemble(&self, path: &[Ix], compaction: Option<Ix>, selected: &[Ix]) -> io::Result<Context> {
+        let edits = self.edits(path)?;
+        let failed: HashSet<Sym> = path.iter().filter(|ix| self.is_left_out(**ix)).flat_map(|ix| self.calls(*ix)).copied().collect();
+        let answered = self.answered(path);
+        let mut open: HashSet<Sym> = HashSet::new();
+        let mut items = Vec::new();
+        if let Some(compaction) = compaction {
+            items.push(Item { entry: compaction, role: Role::CompactionSummary, edit: None, partial: false });
+        }
+        for ix in selected.iter().copied() {
+            let entry = &self[ix];
+            if !entry.is_message() || self.is_left_out(ix) || entry.flags.excluded() {
+                continue;
+            }
+            let edit = match entry.id.and_then(|id| edits.get(&id)) {
+                Some(Edit::Omit) => continue,
+                Some(Edit::Replace(edit)) => Some(*edit),
+                None => None,
+            };
+            let mut partial = false;
+            match entry.role {
+                Role::Assistant => {
+                    let calls = self.calls(ix);
+                    open.extend(calls);
+                    partial = calls.iter().any(|call| !answered.contains(call));
+                    if partial && edit.is_none() && self.is_empty_without_calls(ix, &answered)? {
+                        continue;
+                    }
+                }
+                // A result whose only call stood in a failed turn goes with it.
+                Role::ToolResult if entry.target.is_some_and(|call| failed.contains(&call) && !open.contains(&call)) => {
+                    continue;
+                }
+                _ => {}
+            }
+            items.push(Item { entry: ix, role: entry.role, edit, partial });
+        }
+        Ok(Context { items, compaction, answered })
+    }
+
+    /// Turns that readers leave out of a context whole: failed ones, and those made only to recover.
+    #[must_use]
+    pub fn is_left_out(&self, ix: Ix) -> bool {
+        let entry = &self[ix];
+        entry.role == Role::Assistant && entry.kind == Kind::Message && (entry.stop.failed() || entry.flags.retry_recovery())
+    }
+
+    /// The calls of a path that have a result on it.
+    #[must_use]
+    pub fn answered(&self, path: &[Ix]) -> HashSet<Sym> {
+        path.iter().map(|ix| &self[*ix]).filter(|e| e.role == Role::ToolResult).filter_map(|e| e.target).collect()
+    }
+
+    fn is_empty_without_calls(&self, ix: Ix, answered: &HashSet<Sym>) -> io::Result<bool> {
+        if self.calls(ix).iter().any(|call| answered.contains(call)) {
+            return Ok(false);
+        }
+        let payload = self.read(ix)?;
+        let text = payload.text();
+        let record = Json::parse(&text).unwrap_or(Json::Null);
+        let Some(mut message) = Message::of(self[ix].kind, &record) else {
+            return Ok(true);
+        };
+        message.drop_unanswered(|_| false);
+        Ok(message.blocks.is_empty())
+    }
+
+    /// The latest `context_edit` of a path for each entry that has one.
+    fn edits(&self, path: &[Ix]) -> io::Result<HashMap<Sym, Edit>> {
+        let mut edits = HashMap::new();
+        for ix in path.iter().copied().filter(|ix| self[*ix].kind == Kind::ContextEdit) {
+            let Some(target) = self[ix].target else {
+                continue;
+            };
+            let payload = self.read(ix)?;
+            let text = payload.text();
+            let record = Json::parse(&text).unwrap_or(Json::Null);
+            edits.insert(target, if record.get("replacement").is_some() { Edit::Replace(ix) } else { Edit::Omit });
+        }
+        Ok(edits)
+    }
+
+    /// Reads an item of `context` and passes its message to `then`, as the model gets it.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn with_item<T>(&self, context: &Context, item: &Item, then: impl FnOnce(&Message<'_>) -> T) -> io::Result<T> {
+        let payload = self.read(item.entry)?;
+        let edit: Option<Payload> = item.edit.map(|edit| self.read(edit)).transpose()?;
+        let text = payload.text();
+        let edit = edit.as_ref().map(Payload::text);
+        let record = Json::parse(&text).unwrap_or(Json::Null);
+        let mut message = Message::of(self[item.entry].kind, &record).unwrap_or_else(|| Message::empty(item.role));
+        let replacement;
+        if let Some(edit) = &edit {
+            replacement = Json::parse(edit).unwrap_or(Json::Null);
+            message.replace_content(replacement.get("replacement").get("content"));
+        }
+        if item.partial {
+            message.drop_unanswered(|call| context.is_answered(self, call));
+        }
+        Ok(then(&message))
+    }
+
+    /// Reads an entry and passes its message, whole, to `then`; an entry without a message gives an empty one.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn with_message<T>(&self, ix: Ix, then: impl FnOnce(&Message<'_>) -> T) -> io::Result<T> {
+        let payload = self.read(ix)?;
+        let text = payload.text();
+        let record = Json::parse(&text).unwrap_or(Json::Null);
+        let message = Message::of(self[ix].kind, &record).unwrap_or_else(|| Message::empty(self[ix].role));
+        Ok(then(&message))
+    }
+}
+
+impl Context {
+    /// Whether a tool call of the path has a result.
+    #[must_use]
+    pub fn is_answered(&self, session: &Session, call: &str) -> bool {
+        session.sym_of(call).is_some_and(|call| self.answered.contains(&call))
+    }
+}
+
+enum Edit {
+    Omit,
+    Replace(Ix),
+}

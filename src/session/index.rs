@@ -1,0 +1,561 @@
+//! The index itself: building it, asking it, and extending it by lines that are not written yet.
+
+use std::borrow::Cow;
+use std::io;
+
+use indexmap::IndexSet;
+use sha2::{Digest, Sha256};
+
+use super::entry::{Entry, Ix, Kind, Parent, Role, Stop, Sym, flag};
+use super::head;
+use super::json::Json;
+use super::owner::{Marks, Owner};
+use super::scan::{self, Chunk, Fault, Record, Sink};
+use super::source::Source;
+
+/// Why a session cannot be opened or read on.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Reading failed.
+    #[error("cannot read the session: {0}")]
+    Read(#[from] io::Error),
+    /// Neither a header nor a message entry.
+    #[error("this is no session: it has neither a session header nor a message entry")]
+    NotASession,
+}
+
+/// A session: an index over a [`Source`].
+#[derive(Debug, Clone)]
+pub struct Session {
+    source: Source,
+    entries: Vec<Entry>,
+    strings: Strings,
+    types: Strings,
+    calls: Vec<Sym>,
+    /// The entry of each interned id: the later of duplicates.
+    by_id: Vec<Option<Ix>>,
+    header: Option<Ix>,
+    version: Version,
+    owner: Owner,
+    marks: Marks,
+    faults: Vec<Fault>,
+    lines: u32,
+}
+
+type Strings = IndexSet<Box<str>, std::hash::BuildHasherDefault<Fx>>;
+
+/// A fast hash for short ids; order and contents of the index do not depend on it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fx(u64);
+
+impl std::hash::Hasher for Fx {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let word = chunk.iter().rev().fold(0, |word, b| word << 8 | u64::from(*b));
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+}
+
+/// The header's `version`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// No header at all.
+    None,
+    Number(u64),
+    /// Something that is no whole number.
+    Strange,
+}
+
+/// What the header says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The session's id.
+    pub id: Option<String>,
+    /// Title from the title slot, else the header's, else the latest name given in the session.
+    pub title: Option<String>,
+    /// The working folder.
+    pub cwd: Option<String>,
+    /// When the session began, as written.
+    pub timestamp: Option<String>,
+}
+
+/// One record's bytes as text that a strict reader takes.
+#[derive(Debug)]
+pub struct Payload {
+    bytes: Vec<u8>,
+    lenient: bool,
+}
+
+impl Payload {
+    /// The text of the record; undecodable bytes and lone surrogates are U+FFFD.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        if self.lenient {
+            return scan::lenient(&self.bytes);
+        }
+        String::from_utf8_lossy(&self.bytes)
+    }
+
+    /// The record's bytes as they stand in the file.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Session {
+    /// Reads the whole source once.
+    ///
+    /// # Errors
+    /// [`SessionError::Read`]; [`SessionError::NotASession`] when there are records but neither a header nor a message.
+    /// An empty source is an empty session.
+    pub fn open(source: Source) -> Result<Session, SessionError> {
+        let mut session = Session {
+            source: source.clone(),
+            entries: Vec::new(),
+            strings: Strings::default(),
+            types: Strings::default(),
+            calls: Vec::new(),
+            by_id: Vec::new(),
+            header: None,
+            version: Version::None,
+            owner: Owner::Unknown,
+            marks: Marks::default(),
+            faults: Vec::new(),
+            lines: 0,
+        };
+        session.extend(scan::scan::<Protos>(&source, 0)?, 0)?;
+        let empty = session.entries.is_empty() && session.faults.is_empty();
+        let known = session.header.is_some() || session.entries.iter().any(Entry::is_message);
+        if empty || known { Ok(session) } else { Err(SessionError::NotASession) }
+    }
+
+    /// The session as it will be when `lines` (whole lines, each with its line end) stand behind it.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn with_appended(&self, lines: &[u8]) -> Result<Session, SessionError> {
+        let mut session = self.clone();
+        let start = self.source.len();
+        let mut joined = Vec::with_capacity(lines.len() + 1);
+        if !self.ends_in_newline()? {
+            joined.push(b'\n');
+        }
+        joined.extend_from_slice(lines);
+        session.source = self.source.with_appended(&joined);
+        let offset = start + (joined.len() - lines.len()) as u64;
+        let chunks = scan::scan::<Protos>(&session.source, offset)?;
+        session.extend(chunks, self.lines)?;
+        Ok(session)
+    }
+
+    /// Whether the last byte is a line end (or there is none); what is appended must begin a line of its own.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn ends_in_newline(&self) -> io::Result<bool> {
+        let Some(last) = self.source.len().checked_sub(1) else {
+            return Ok(true);
+        };
+        let mut byte = [0];
+        self.source.read_exact(last, &mut byte)?;
+        Ok(byte == *b"\n")
+    }
+
+    fn extend(&mut self, chunks: Vec<Chunk<Protos>>, mut line: u32) -> Result<(), SessionError> {
+        let first = self.entries.len();
+        self.entries.reserve(chunks.iter().map(|c| c.sink.protos.len()).sum());
+        for chunk in chunks {
+            for fault in chunk.faults {
+                self.faults.push(Fault { line: fault.line + line, ..fault });
+            }
+            self.marks.add(&chunk.sink.marks);
+            for proto in &chunk.sink.protos {
+                let entry = self.intern(&chunk.sink, proto, line);
+                self.entries.push(entry);
+            }
+            line += chunk.lines;
+        }
+        self.lines = line;
+        if self.header.is_none() {
+            self.header = self
+                .entries
+                .iter()
+                .enumerate()
+                .take_while(|(_, e)| matches!(e.kind, Kind::Title | Kind::Header))
+                .find(|(_, e)| e.kind == Kind::Header)
+                .map(|(n, _)| Ix(n as u32));
+            self.version = match self.header {
+                Some(ix) => version(Json::parse(&self.read(ix)?.text()).unwrap_or(Json::Null).get("version")),
+                None => Version::None,
+            };
+        }
+        if self.is_plain_list() {
+            self.make_ids(first)?;
+        }
+        for (n, entry) in self.entries.iter().enumerate().skip(first) {
+            if let Some(Sym(id)) = entry.id.filter(|_| entry.is_node()) {
+                let id = id as usize;
+                if self.by_id.len() <= id {
+                    self.by_id.resize(self.strings.len().max(id + 1), None);
+                }
+                if let Some(place) = self.by_id.get_mut(id) {
+                    *place = Some(Ix(n as u32));
+                }
+            }
+        }
+        self.owner = self.marks.owner();
+        Ok(())
+    }
+
+    fn intern(&mut self, sink: &Protos, proto: &Proto, line: u32) -> Entry {
+        let first_call = self.calls.len() as u32;
+        for call in sink.calls.get(proto.calls.0 as usize..proto.calls.1 as usize).unwrap_or_default() {
+            let call = self.sym(sink.text(*call));
+            self.calls.push(call);
+        }
+        let mut entry = proto.entry;
+        entry.line += line;
+        entry.first_call = first_call;
+        entry.calls = u16::try_from(self.calls.len() - first_call as usize).unwrap_or(u16::MAX);
+        entry.id = proto.id.map(|span| self.sym(sink.text(span)));
+        entry.parent = proto.parent.map_or(Parent::Root, |span| Parent::Id(self.sym(sink.text(span))));
+        entry.target = proto.target.map(|span| self.sym(sink.text(span)));
+        entry.type_name = u16::try_from(self.types.insert_full(sink.text(proto.type_name).into()).0).unwrap_or(u16::MAX);
+        entry
+    }
+
+    fn sym(&mut self, text: &str) -> Sym {
+        match self.strings.get_index_of(text) {
+            Some(known) => Sym(known as u32),
+            None => Sym(self.strings.insert_full(text.into()).0 as u32),
+        }
+    }
+
+    /// Version 1: entries follow one another and have no ids. They get ids that depend on position and content only.
+    fn make_ids(&mut self, first: usize) -> Result<(), SessionError> {
+        let mut previous = self.entries.iter().take(first).rev().find(|e| e.is_node()).and_then(|e| e.id);
+        for n in first..self.entries.len() {
+            let Some(mut entry) = self.entries.get(n).copied() else {
+                break;
+            };
+            if matches!(entry.kind, Kind::Header | Kind::Title) {
+                continue;
+            }
+            if entry.id.is_none() {
+                let payload = self.read(Ix(n as u32))?;
+                let seed = Sha256::new().chain_update((n as u64).to_le_bytes()).chain_update(payload.bytes());
+                entry.id = Some(self.fresh_id(seed));
+                entry.flags.set(flag::made_id, true);
+                entry.flags.set(flag::no_parent_key, true);
+                if entry.kind == Kind::Compaction && entry.target.is_none() {
+                    // The index counts all lines that a reader parses, the header included.
+                    let text = payload.text();
+                    let kept = Json::parse(&text).unwrap_or(Json::Null).get("firstKeptEntryIndex").amount();
+                    entry.target = kept.and_then(|k| self.entries.get(usize::try_from(k).ok()?)).filter(|e| e.is_node()).and_then(|e| e.id);
+                }
+            }
+            if entry.flags.no_parent_key() {
+                entry.parent = previous.map_or(Parent::Root, Parent::Id);
+            }
+            previous = entry.id;
+            if let Some(place) = self.entries.get_mut(n) {
+                *place = entry;
+            }
+        }
+        Ok(())
+    }
+
+    /// Interns an id of 8 hex digits made from `seed` that no entry has.
+    fn fresh_id(&mut self, seed: Sha256) -> Sym {
+        let id = derive_id(seed, |id| self.strings.contains(id));
+        self.sym(&id)
+    }
+
+    /// An id for a new entry: 8 hex digits from what it says and where it goes, that nothing in the file uses.
+    #[must_use]
+    pub fn new_id(&self, parent: Option<&str>, content: &[u8]) -> String {
+        let seed = Sha256::new()
+            .chain_update((self.entries.len() as u64).to_le_bytes())
+            .chain_update(parent.unwrap_or_default())
+            .chain_update([0])
+            .chain_update(content);
+        derive_id(seed, |id| self.strings.contains(id))
+    }
+
+    /// Whether entries follow one another without a tree (version 1).
+    #[must_use]
+    pub fn is_plain_list(&self) -> bool {
+        matches!(self.version, Version::Number(0 | 1))
+    }
+
+    /// Where the bytes come from.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// All records in file order.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = (Ix, &Entry)> + ExactSizeIterator {
+        self.entries.iter().enumerate().map(|(n, e)| (Ix(n as u32), e))
+    }
+
+    /// The tree's entries in file order: records with an id, of duplicates only the later one.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (Ix, &Entry)> {
+        self.all().filter(|(ix, e)| e.is_node() && e.id.and_then(|id| self.find(id)) == Some(*ix))
+    }
+
+    /// The entry with an interned id.
+    #[must_use]
+    pub fn find(&self, id: Sym) -> Option<Ix> {
+        self.by_id.get(id.0 as usize).copied().flatten()
+    }
+
+    /// The entry with this id.
+    #[must_use]
+    pub fn by_id(&self, id: &str) -> Option<Ix> {
+        self.find(self.sym_of(id)?)
+    }
+
+    pub(crate) fn sym_of(&self, text: &str) -> Option<Sym> {
+        Some(Sym(self.strings.get_index_of(text)? as u32))
+    }
+
+    /// The text of an interned string.
+    #[must_use]
+    pub fn name(&self, sym: Sym) -> &str {
+        self.strings.get_index(sym.0 as usize).map_or("", |s| s)
+    }
+
+    /// The id of an entry, empty when it has none.
+    #[must_use]
+    pub fn id(&self, ix: Ix) -> &str {
+        self[ix].id.map_or("", |id| self.name(id))
+    }
+
+    /// The type of an entry as written.
+    #[must_use]
+    pub fn type_name(&self, ix: Ix) -> &str {
+        self.types.get_index(usize::from(self[ix].type_name)).map_or("", |s| s)
+    }
+
+    /// The ids of the tool calls that an assistant message makes, in order.
+    #[must_use]
+    pub fn calls(&self, ix: Ix) -> &[Sym] {
+        let entry = &self[ix];
+        let first = entry.first_call as usize;
+        self.calls.get(first..first + usize::from(entry.calls)).unwrap_or_default()
+    }
+
+    /// Reads one record.
+    ///
+    /// # Errors
+    /// When reading fails, or the file has become shorter.
+    pub fn read(&self, ix: Ix) -> io::Result<Payload> {
+        let entry = &self[ix];
+        let mut bytes = vec![0; entry.len as usize];
+        self.source.read_exact(entry.offset, &mut bytes)?;
+        Ok(Payload { bytes, lenient: entry.flags.lenient() })
+    }
+
+    /// Physical lines, blank and damaged ones included.
+    #[must_use]
+    pub fn lines(&self) -> u32 {
+        self.lines
+    }
+
+    /// The header's record, when the file begins with one (a title slot may stand before it).
+    #[must_use]
+    pub fn header_entry(&self) -> Option<Ix> {
+        self.header
+    }
+
+    /// The version that the header gives; a header without one means 1.
+    #[must_use]
+    pub fn version(&self) -> Option<u64> {
+        match self.version {
+            Version::Number(n) => Some(n),
+            Version::None | Version::Strange => None,
+        }
+    }
+
+    /// Whether the version is one that the rules were written for.
+    #[must_use]
+    pub fn version_is_known(&self) -> bool {
+        matches!(self.version, Version::None | Version::Number(1..=3))
+    }
+
+    /// Which agent's file this is.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    pub(crate) fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// What the header, the title slot and the latest naming say.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn header(&self) -> io::Result<Header> {
+        let mut header = Header::default();
+        let mut named = None;
+        for (ix, entry) in self.all() {
+            let naming = entry.kind == Kind::Other && matches!(self.type_name(ix), "session_info" | "title_change");
+            if !(entry.kind == Kind::Title || naming || Some(ix) == self.header) {
+                continue;
+            }
+            let payload = self.read(ix)?;
+            let text = payload.text();
+            let Ok(json) = Json::parse(&text) else {
+                continue;
+            };
+            let text = |key: &str| json.get(key).str().filter(|s| !s.trim().is_empty()).map(str::to_owned);
+            match entry.kind {
+                Kind::Title => header.title = text("title").or(header.title),
+                Kind::Header => {
+                    header.id = text("id");
+                    header.cwd = text("cwd");
+                    header.timestamp = text("timestamp");
+                    header.title = header.title.or(text("title"));
+                }
+                _ => named = text("name").or(text("title")).or(named),
+            }
+        }
+        header.title = header.title.or(named);
+        Ok(header)
+    }
+}
+
+impl std::ops::Index<Ix> for Session {
+    type Output = Entry;
+
+    #[expect(clippy::indexing_slicing, reason = "only the session makes positions, and its entries never go away")]
+    fn index(&self, ix: Ix) -> &Entry {
+        &self.entries[ix.0 as usize]
+    }
+}
+
+/// The first 8 hex digits of the digest that `taken` does not know; the seed is hashed again until one is free.
+fn derive_id(seed: Sha256, taken: impl Fn(&str) -> bool) -> String {
+    let mut digest = seed.finalize();
+    loop {
+        let id = data_encoding::HEXLOWER.encode(digest.get(..4).unwrap_or_default());
+        if !taken(&id) {
+            return id;
+        }
+        digest = Sha256::digest(digest);
+    }
+}
+
+fn version(json: &Json<'_>) -> Version {
+    match json {
+        Json::Null => Version::Number(1),
+        Json::Str(s) => s.trim().parse().map_or(Version::Strange, Version::Number),
+        other => other.amount().map_or(Version::Strange, Version::Number),
+    }
+}
+
+/// What one chunk gives: entries whose strings are still spans of the chunk's own text.
+pub(crate) struct Protos {
+    protos: Vec<Proto>,
+    calls: Vec<Span>,
+    text: String,
+    marks: Marks,
+}
+
+type Span = (u32, u32);
+
+struct Proto {
+    entry: Entry,
+    id: Option<Span>,
+    parent: Option<Span>,
+    target: Option<Span>,
+    type_name: Span,
+    calls: (u32, u32),
+}
+
+impl Protos {
+    fn text(&self, span: Span) -> &str {
+        self.text.get(span.0 as usize..span.1 as usize).unwrap_or_default()
+    }
+
+    fn keep(&mut self, text: &str) -> Span {
+        let start = self.text.len() as u32;
+        self.text.push_str(text);
+        (start, self.text.len() as u32)
+    }
+}
+
+impl Sink for Protos {
+    fn new() -> Self {
+        Protos { protos: Vec::new(), calls: Vec::new(), text: String::new(), marks: Marks::default() }
+    }
+
+    fn record(&mut self, record: Record<'_, '_>) {
+        let head = record.head;
+        let message = &head.message;
+        let name = head.kind.as_deref().unwrap_or_default();
+        let mut kind = Kind::of(name);
+        if kind == Kind::Message && !head.has_message {
+            kind = Kind::Other;
+        }
+        self.marks.see(head);
+        let role = match kind {
+            Kind::Message => message.role.as_deref().map_or(Role::Unknown, Role::of),
+            Kind::CustomMessage => Role::Custom,
+            Kind::BranchSummary => Role::BranchSummary,
+            Kind::Compaction => Role::CompactionSummary,
+            _ => Role::Unknown,
+        };
+        let mut flags = super::entry::Flags::default();
+        flags.set(flag::has_usage, message.has_usage);
+        flags.set(flag::is_error, message.is_error);
+        flags.set(flag::useless, message.useless);
+        flags.set(flag::pruned, message.pruned);
+        flags.set(flag::excluded, message.excluded);
+        flags.set(flag::retry_recovery, message.retry_recovery);
+        flags.set(flag::lenient, record.lenient);
+        flags.set(flag::no_parent_key, head.parent == head::Parent::Absent);
+        let first = self.calls.len() as u32;
+        if role == Role::Assistant {
+            for call in &message.calls {
+                let span = self.keep(call);
+                self.calls.push(span);
+            }
+        }
+        let calls = (first, self.calls.len() as u32);
+        let id = head.id.as_deref().map(|id| self.keep(id));
+        let parent = match &head.parent {
+            head::Parent::Id(parent) => Some(self.keep(parent)),
+            head::Parent::Absent | head::Parent::Root => None,
+        };
+        let target = if role == Role::ToolResult { message.call_id.as_deref() } else { head.target.as_deref() };
+        let target = target.map(|target| self.keep(target));
+        let type_name = self.keep(name);
+        let entry = Entry {
+            offset: record.offset,
+            len: record.len,
+            line: record.line,
+            id: None,
+            parent: Parent::Root,
+            target: None,
+            first_call: 0,
+            calls: 0,
+            images: u16::try_from(message.images).unwrap_or(u16::MAX),
+            bulk: u32::try_from(message.bulk).unwrap_or(u32::MAX),
+            type_name: 0,
+            kind,
+            role,
+            stop: Stop::of(message.stop.as_deref()),
+            flags,
+        };
+        self.protos.push(Proto { entry, id, parent, target, type_name, calls });
+    }
+}

@@ -1,0 +1,307 @@
+//! A JSON value that borrows from its line.
+//!
+//! Payloads are decoded only when someone asks for them, and then mostly to measure or to copy text. Borrowing strings
+//! makes that several times as fast as an owned value, keeps the order of keys (which token counts depend on), and
+//! takes what JavaScript takes: duplicate keys, where the last one wins.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+/// A decoded JSON value; strings without escapes borrow from the text they were read from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Json<'a> {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer without fraction or exponent that fits 64 bits.
+    Int(i128),
+    /// Any other number, as JavaScript would hold it.
+    Float(f64),
+    /// A string.
+    Str(Cow<'a, str>),
+    /// An array.
+    Array(Vec<Json<'a>>),
+    /// An object: keys in their written order; of equal keys the first place and the last value, as in JavaScript.
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+static NULL: Json<'static> = Json::Null;
+
+impl<'a> Json<'a> {
+    /// Decodes one value.
+    ///
+    /// # Errors
+    /// When the text is no JSON, holds a lone surrogate escape, or nests deeper than 128 levels.
+    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// The member `key` of an object, [`Json::Null`] when there is none.
+    #[must_use]
+    pub fn get(&self, key: &str) -> &Json<'a> {
+        match self {
+            Json::Object(members) => members.iter().find(|(k, _)| k == key).map_or_else(null, |(_, v)| v),
+            _ => null(),
+        }
+    }
+
+    /// The text of a string.
+    #[must_use]
+    pub fn str(&self) -> Option<&str> {
+        match self {
+            Json::Str(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The text of a string, shared with the line where it needs no decoding.
+    #[must_use]
+    pub fn cow(&self) -> Option<Cow<'a, str>> {
+        match self {
+            Json::Str(s) => Some(s.clone()),
+            _ => None,
+        }
+    }
+
+    /// The items of an array; none for anything else.
+    #[must_use]
+    pub fn items(&self) -> &[Json<'a>] {
+        match self {
+            Json::Array(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The members of an object; none for anything else.
+    #[must_use]
+    pub fn members(&self) -> &[(Cow<'a, str>, Json<'a>)] {
+        match self {
+            Json::Object(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// A number that is a whole, not negative amount.
+    #[must_use]
+    pub fn amount(&self) -> Option<u64> {
+        match self {
+            Json::Int(i) => u64::try_from(*i).ok(),
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating is right for a token count")]
+            Json::Float(f) if *f >= 0.0 => Some(*f as u64),
+            _ => None,
+        }
+    }
+
+    /// Whether the value is there and not `null`.
+    #[must_use]
+    pub fn is_some(&self) -> bool {
+        !matches!(self, Json::Null)
+    }
+
+    /// Whether the value is `true`.
+    #[must_use]
+    pub fn is_true(&self) -> bool {
+        matches!(self, Json::Bool(true))
+    }
+
+    /// Writes the value as JavaScript's `JSON.stringify` does: no blanks, printable characters unescaped, key order
+    /// kept, numbers in JavaScript's spelling. Tool arguments are counted and shown in this form.
+    pub fn stringify(&self, out: &mut String) {
+        match self {
+            Json::Null => out.push_str("null"),
+            Json::Bool(true) => out.push_str("true"),
+            Json::Bool(false) => out.push_str("false"),
+            Json::Int(i) if i.unsigned_abs() < 1 << 53 => {
+                use fmt::Write;
+                let _ = write!(out, "{i}");
+            }
+            #[expect(clippy::cast_precision_loss, reason = "JavaScript holds every number as a double")]
+            Json::Int(i) => push_number(*i as f64, out),
+            Json::Float(f) => push_number(*f, out),
+            Json::Str(s) => push_string(s, out),
+            Json::Array(items) => {
+                out.push('[');
+                for (n, item) in items.iter().enumerate() {
+                    if n > 0 {
+                        out.push(',');
+                    }
+                    item.stringify(out);
+                }
+                out.push(']');
+            }
+            Json::Object(members) => {
+                out.push('{');
+                for (n, (key, value)) in members.iter().enumerate() {
+                    if n > 0 {
+                        out.push(',');
+                    }
+                    push_string(key, out);
+                    out.push(':');
+                    value.stringify(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    /// [`Json::stringify`] into a new string.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        self.stringify(&mut out);
+        out
+    }
+}
+
+fn null<'s, 'a>() -> &'s Json<'a> {
+    &NULL
+}
+
+fn push_number(f: f64, out: &mut String) {
+    if f.is_finite() { out.push_str(ryu_js::Buffer::new().format(f)) } else { out.push_str("null") }
+}
+
+fn push_string(s: &str, out: &mut String) {
+    // serde_json escapes exactly what JSON.stringify escapes in text without lone surrogates.
+    match serde_json::to_string(s) {
+        Ok(quoted) => out.push_str(&quoted),
+        Err(_) => out.push_str("\"\""),
+    }
+}
+
+impl<'de> Deserialize<'de> for Json<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+/// Up to this many members are compared one by one.
+const FEW: usize = 32;
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Json<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Json<'de>, E> {
+        Ok(Json::Bool(b))
+    }
+
+    fn visit_i64<E>(self, i: i64) -> Result<Json<'de>, E> {
+        Ok(Json::Int(i.into()))
+    }
+
+    fn visit_u64<E>(self, u: u64) -> Result<Json<'de>, E> {
+        Ok(Json::Int(u.into()))
+    }
+
+    fn visit_f64<E>(self, f: f64) -> Result<Json<'de>, E> {
+        Ok(Json::Float(f))
+    }
+
+    fn visit_borrowed_str<E>(self, s: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::Str(Cow::Borrowed(s)))
+    }
+
+    fn visit_str<E>(self, s: &str) -> Result<Json<'de>, E> {
+        Ok(Json::Str(Cow::Owned(s.to_owned())))
+    }
+
+    fn visit_string<E>(self, s: String) -> Result<Json<'de>, E> {
+        Ok(Json::Str(Cow::Owned(s)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json<'de>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Json::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json<'de>, A::Error> {
+        let mut members: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
+        // Objects are small, so looking through them is cheapest; a set keeps a huge one from taking quadratic time.
+        let mut seen = std::collections::HashSet::new();
+        while let Some(Key(key)) = map.next_key()? {
+            let value = map.next_value()?;
+            if members.len() == FEW {
+                seen.extend(members.iter().map(|(k, _)| k.clone()));
+            }
+            let known = if members.len() < FEW { members.iter().any(|(k, _)| *k == key) } else { !seen.insert(key.clone()) };
+            match members.iter_mut().find(|(k, _)| known && *k == key) {
+                Some(member) => member.1 = value,
+                None => members.push((key, value)),
+            }
+        }
+        Ok(Json::Object(members))
+    }
+}
+
+/// A key or string that borrows when it can (`Cow`'s own implementation always copies).
+pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, s: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(s)))
+            }
+            fn visit_str<E>(self, s: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(s.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn stringify_writes_what_javascript_writes() {
+        let rows = [
+            (r#"{ "b" : 1.0 , "a" : [ 1e3 , -0.0 ] }"#, r#"{"b":1,"a":[1000,0]}"#),
+            (r#"{"s":"\/\u00e9\u0001\t\"\\"}"#, "{\"s\":\"/é\\u0001\\t\\\"\\\\\"}"),
+            (r"[12345678901234567890, 9007199254740993]", "[12345678901234567000,9007199254740992]"),
+            (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
+            (r#""\ud83d\ude00""#, "\"😀\""),
+        ];
+        for (from, want) in rows {
+            assert_eq!(Json::parse(from).unwrap().to_text(), want, "{from}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_two_equal_keys_counts() {
+        let value = Json::parse(r#"{"k":"first","k":"second"}"#).unwrap();
+        assert_eq!(value.get("k").str(), Some("second"));
+        let many: String = (0..100).map(|n| format!("\"k{}\":{n},", n % 50)).collect();
+        let value = Json::parse(&format!("{{{}\"z\":0}}", many)).unwrap().to_text();
+        assert!(value.starts_with("{\"k0\":50,\"k1\":51,") && value.ends_with("\"k49\":99,\"z\":0}"), "{value}");
+    }
+
+    #[test]
+    fn plain_strings_borrow() {
+        let value = Json::parse(r#"["plain","esc\naped"]"#).unwrap();
+        assert!(matches!(value.items(), [Json::Str(Cow::Borrowed(_)), Json::Str(Cow::Owned(_))]));
+    }
+}

@@ -1,0 +1,35 @@
+//! What is there: a session file as an index over its raw lines.
+//!
+//! The bytes of the file are the truth. The index knows where each record stands and the few facts that trees, cuts and
+//! pairings need ([`Entry`]); payloads are decoded when someone asks ([`Session::read`]). Nothing here knows settings or
+//! writes.
+//!
+//! - [`source`]: the bytes, from a file or memory, with lines to be appended behind them
+//! - `scan`, `head`: the one pass that builds the index, and what damage does to lines
+//! - [`entry`]: one record's facts; [`json`], [`message`]: decoded payloads
+//! - [`tree`]: parents, leaves, paths; [`context`]: what a model sees of a path
+//! - [`problems`]: everything that is wrong, each with code, line and offset
+//! - [`owner`]: which agent the file belongs to; [`images`]: what image data really is
+
+pub mod context;
+pub mod entry;
+mod head;
+
+mod index;
+pub mod json;
+pub mod message;
+pub mod owner;
+
+mod scan;
+pub mod source;
+pub mod tree;
+
+pub use context::{Context, Item};
+pub use entry::{Entry, Ix, Kind, Parent, Role, Stop, Sym};
+pub use index::{Header, Payload, Session, SessionError};
+pub use json::Json;
+pub use message::{Block, Message, Usage};
+pub use owner::Owner;
+
+pub use source::Source;
+pub use tree::Path;

@@ -1,0 +1,290 @@
+//! From bytes to records: the one pass over a session file.
+//!
+//! The file is read in chunks that end at a line end; several threads take chunks in turn and the results are joined in
+//! order. A line usually is one record. What damage makes of lines is told here, with line and offset, and never ends the
+//! pass: a line that cannot be read is left out, as the agents do, and stays in the file as it is.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Mutex;
+
+use memchr::{memchr, memchr_iter, memmem, memrchr};
+
+use super::head::Head;
+use super::source::Source;
+use crate::text::json::lone_surrogates;
+
+/// Bytes read at a time; a longer line makes its chunk as long as itself.
+const CHUNK: usize = 2 << 20;
+/// Threads beyond this many only wait for the disk.
+const MOST_THREADS: usize = 4;
+/// Below this many bytes a thread costs more than it saves.
+const WORTH_THREADS: u64 = 4 << 20;
+
+/// What is wrong with bytes, before anyone knows what they mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultKind {
+    Torn,
+    Malformed,
+    Glued,
+    Nul,
+    InvalidUtf8,
+    LoneSurrogate(u32),
+    Huge,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub kind: FaultKind,
+    /// Line number, from 1.
+    pub line: u32,
+    pub offset: u64,
+}
+
+/// One record: its place and what its head said, handed to the index while the line is in memory.
+pub(crate) struct Record<'h, 'a> {
+    pub line: u32,
+    pub offset: u64,
+    pub len: u32,
+    /// The bytes are not what a strict reader takes: they need [`lenient`] before they are decoded.
+    pub lenient: bool,
+    pub head: &'h Head<'a>,
+}
+
+/// Takes the records of one chunk; lines count from the chunk's start.
+pub(crate) trait Sink: Send + Sized {
+    fn new() -> Self;
+    fn record(&mut self, record: Record<'_, '_>);
+}
+
+/// The result for one chunk.
+pub(crate) struct Chunk<S> {
+    pub sink: S,
+    pub lines: u32,
+    pub faults: Vec<Fault>,
+}
+
+/// Reads `source` from `start` on and returns the chunks in order.
+///
+/// # Errors
+/// When reading fails, or a line is longer than 4 GiB.
+pub(crate) fn scan<S: Sink>(source: &Source, start: u64) -> io::Result<Vec<Chunk<S>>> {
+    let feeder = Mutex::new(Feeder { source, position: start, carry: Vec::new(), next: 0 });
+    let done = Mutex::new(Vec::new());
+    let work = || -> io::Result<()> {
+        let mut buffer = Vec::new();
+        loop {
+            let fed = match feeder.lock() {
+                Ok(mut feeder) => feeder.feed(&mut buffer)?,
+                Err(_) => return Err(io::Error::other("a reading thread failed")),
+            };
+            let Some((number, offset, whole)) = fed else {
+                return Ok(());
+            };
+            let chunk = read_chunk::<S>(&buffer, offset, whole)?;
+            if let Ok(mut done) = done.lock() {
+                done.push((number, chunk));
+            }
+        }
+    };
+    let threads = if source.len().saturating_sub(start) < WORTH_THREADS {
+        1
+    } else {
+        std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    };
+    std::thread::scope(|scope| {
+        // A thread that cannot be had (a limit on memory or tasks) is no error: the others do its part.
+        let helpers: Vec<_> = (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let mut result = work();
+        for helper in helpers {
+            let other = helper.join().unwrap_or_else(|_| Err(io::Error::other("a reading thread failed")));
+            result = result.and(other);
+        }
+        result
+    })?;
+    let mut chunks = done.into_inner().map_err(|_| io::Error::other("a reading thread failed"))?;
+    chunks.sort_unstable_by_key(|(number, _)| *number);
+    Ok(chunks.into_iter().map(|(_, chunk)| chunk).collect())
+}
+
+struct Feeder<'s> {
+    source: &'s Source,
+    position: u64,
+    carry: Vec<u8>,
+    next: usize,
+}
+
+impl Feeder<'_> {
+    /// Fills `buffer` with the next whole lines; returns the chunk's number, offset and whether its last line is ended.
+    fn feed(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<(usize, u64, bool)>> {
+        buffer.clear();
+        let offset = self.position - self.carry.len() as u64;
+        std::mem::swap(buffer, &mut self.carry);
+        let end = self.source.len();
+        loop {
+            let old = buffer.len();
+            let wanted = usize::try_from(end - self.position).unwrap_or(usize::MAX).min(CHUNK);
+            if wanted == 0 {
+                let number = self.next;
+                self.next += 1;
+                return Ok((!buffer.is_empty()).then_some((number, offset, false)));
+            }
+            buffer.resize(old + wanted, 0);
+            self.source.read_exact(self.position, buffer.get_mut(old..).unwrap_or_default())?;
+            self.position += wanted as u64;
+            if let Some(newline) = buffer.get(old..).and_then(|fresh| memrchr(b'\n', fresh)) {
+                let cut = old + newline + 1;
+                self.carry.extend_from_slice(buffer.get(cut..).unwrap_or_default());
+                buffer.truncate(cut);
+                let number = self.next;
+                self.next += 1;
+                return Ok(Some((number, offset, true)));
+            }
+        }
+    }
+}
+
+fn read_chunk<S: Sink>(bytes: &[u8], offset: u64, whole: bool) -> io::Result<Chunk<S>> {
+    let mut chunk = Chunk { sink: S::new(), lines: 0, faults: Vec::new() };
+    let mut start = 0;
+    for newline in memchr_iter(b'\n', bytes) {
+        read_line(&mut chunk, bytes.get(start..newline).unwrap_or_default(), offset + start as u64, true)?;
+        start = newline + 1;
+    }
+    match bytes.get(start..) {
+        Some(rest) if !rest.is_empty() => read_line(&mut chunk, rest, offset + start as u64, whole)?,
+        _ => {}
+    }
+    Ok(chunk)
+}
+
+/// A line longer than this is told: a provider's limit for one string is 10,485,760 characters.
+pub(crate) const HUGE_LINE: usize = 10 << 20;
+
+fn read_line<S: Sink>(chunk: &mut Chunk<S>, bytes: &[u8], offset: u64, ended: bool) -> io::Result<()> {
+    chunk.lines += 1;
+    let line = chunk.lines;
+    if u32::try_from(bytes.len()).is_err() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("the line at byte {offset} is longer than 4 GiB")));
+    }
+    let mut fault = |kind, at: usize| chunk.faults.push(Fault { kind, line, offset: offset + at as u64 });
+    if bytes.len() > HUGE_LINE {
+        fault(FaultKind::Huge, 0);
+    }
+    let mut skipped = 0;
+    let mut rest = bytes;
+    if let Some(nul) = memchr(0, bytes) {
+        // A power cut leaves zeroes where a record should be, now and then with a whole record behind them.
+        fault(FaultKind::Nul, nul);
+        let blank = |b: &u8| *b == 0 || b.is_ascii_whitespace();
+        skipped = bytes.iter().take_while(|b| blank(b)).count();
+        let behind = bytes.iter().rev().take_while(|b| blank(b)).count();
+        rest = bytes.get(skipped..bytes.len().saturating_sub(behind)).unwrap_or_default();
+    }
+    let blank = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    skipped += blank;
+    rest = rest.get(blank..).unwrap_or_default().trim_ascii_end();
+    if line == 1 && offset == 0 {
+        if let Some(behind) = rest.strip_prefix(b"\xef\xbb\xbf") {
+            skipped += 3;
+            rest = behind;
+        }
+    }
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let surrogates = lone_surrogates(rest);
+    if surrogates > 0 {
+        fault(FaultKind::LoneSurrogate(u32::try_from(surrogates).unwrap_or(u32::MAX)), skipped);
+    }
+    let text = match std::str::from_utf8(rest) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            fault(FaultKind::InvalidUtf8, skipped + error.valid_up_to());
+            None
+        }
+    };
+    let record = |from: usize, len: usize, lenient: bool, head: &Head<'_>, sink: &mut S| {
+        let place = Record { line, offset: offset + (skipped + from) as u64, len: len as u32, lenient, head };
+        sink.record(place);
+    };
+    let needs_mending = surrogates > 0 || text.is_none();
+    if let Some(text) = text
+        && let Ok(head) = serde_json::from_str::<Head<'_>>(text)
+    {
+        record(0, rest.len(), needs_mending, &head, &mut chunk.sink);
+        return Ok(());
+    }
+    if needs_mending {
+        let mended = lenient(rest);
+        if let Ok(head) = serde_json::from_str::<Head<'_>>(&mended) {
+            record(0, rest.len(), true, &head, &mut chunk.sink);
+            return Ok(());
+        }
+    }
+    // Not one record. Several, each whole, with no line end between them? Or the rest of a torn one before a whole one?
+    let mut glued = 0_u32;
+    let mut whole_so_far = true;
+    if let Some(text) = text {
+        let mut at = 0;
+        while let Some(behind) = text.get(at..) {
+            let mut stream = serde_json::Deserializer::from_str(behind).into_iter::<Head<'_>>();
+            let parsed = stream.next();
+            match parsed {
+                Some(Ok(head)) if whole_so_far || is_entry(&head) && ends_well(behind.get(stream.byte_offset()..)) => {
+                    let len = stream.byte_offset();
+                    record(at, len, needs_mending, &head, &mut chunk.sink);
+                    glued += 1;
+                    at += len + behind.get(len..).unwrap_or_default().bytes().take_while(|b| *b == 0 || b.is_ascii_whitespace()).count();
+                    whole_so_far = true;
+                }
+                None => break,
+                Some(_) => {
+                    // `{"type":` is how every agent begins a record; a nested block begins so too, hence the tests above.
+                    whole_so_far = false;
+                    match behind.get(1..).and_then(|b| memmem::find(b.as_bytes(), b"{\"type\":")) {
+                        Some(next) => at += next + 1,
+                        None => break,
+                    }
+                }
+            }
+        }
+    }
+    let kind = match (glued, ended) {
+        (0, false) => FaultKind::Torn,
+        (0, true) => FaultKind::Malformed,
+        _ => FaultKind::Glued,
+    };
+    fault_of(chunk, kind, line, offset + skipped as u64);
+    if glued > 0 && !whole_so_far {
+        fault_of(chunk, if ended { FaultKind::Malformed } else { FaultKind::Torn }, line, offset + skipped as u64);
+    }
+    Ok(())
+}
+
+fn fault_of<S>(chunk: &mut Chunk<S>, kind: FaultKind, line: u32, offset: u64) {
+    chunk.faults.push(Fault { kind, line, offset });
+}
+
+/// A record that stands in a session by itself, not a block out of a torn one.
+fn is_entry(head: &Head<'_>) -> bool {
+    head.kind.is_some()
+        && head.id.is_some()
+        && head.has_timestamp
+        && (head.parent != super::head::Parent::Absent || head.kind.as_deref() == Some("session"))
+}
+
+/// What follows a recovered record is nothing, or another record.
+fn ends_well(rest: Option<&str>) -> bool {
+    rest.is_none_or(|rest| {
+        let rest = rest.trim_start_matches(|c: char| c == '\0' || c.is_ascii_whitespace());
+        rest.is_empty() || rest.starts_with("{\"type\":")
+    })
+}
+
+/// Bytes as a strict JSON reader takes them: what is no UTF-8 becomes U+FFFD, and so does an escaped lone surrogate,
+/// which JavaScript writes without complaint and the agents read.
+pub(crate) fn lenient(bytes: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(bytes);
+    if lone_surrogates(text.as_bytes()) == 0 { text } else { Cow::Owned(crate::text::json::mend_surrogates(&text)) }
+}

@@ -1,0 +1,99 @@
+//! With which words: what makes a summary out of messages.
+//!
+//! The offline summarizer is the default: deterministic, no network, no clock. Everything it says has a source in the
+//! session, and every line knows which.
+
+pub mod offline;
+pub mod truncate;
+
+use std::io;
+
+use crate::engine::serialize::Selection;
+use crate::engine::tokens::Tokenizer;
+use crate::session::{Ix, Session};
+
+/// What the summary is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The history before a cut; updates the previous summary when there is one.
+    History,
+    /// The part of a split turn before the cut: what was asked, what has been done, where it stands.
+    TurnPrefix,
+    /// An abandoned branch: why it was opened, what it learnt.
+    Branch,
+    /// A document from which the next session goes on.
+    Handoff,
+}
+
+/// What is to be summarized.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// The messages, in path order, without those that are left out.
+    pub selection: &'a Selection,
+    /// What the summary is for.
+    pub purpose: Purpose,
+    /// The summary that is to be updated, without file tags.
+    pub previous: Option<&'a str>,
+    /// The messages that stay verbatim behind the summary; what is near to them matters more.
+    pub kept: &'a [Ix],
+    /// What the user asked the summary to look at.
+    pub focus: Option<&'a str>,
+    /// Lines of context from elsewhere that the summary should carry.
+    pub context: &'a [String],
+    /// Most tokens of the summary's text.
+    pub budget: u64,
+    /// How they are counted.
+    pub tokenizer: Tokenizer,
+}
+
+/// A summary, line by line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Its lines; joined by line ends they are the text.
+    pub lines: Vec<Line>,
+    /// One or two sentences for lists.
+    pub short: String,
+}
+
+/// A line of a summary and the entries it was taken from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The text, Markdown.
+    pub text: String,
+    /// The entries; none for headings, blank lines and what a previous summary said.
+    pub sources: Vec<Ix>,
+}
+
+impl Summary {
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let lines: Vec<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+}
+
+/// Something that makes summaries.
+pub trait Summarizer {
+    /// Its name in settings and receipts.
+    fn name(&self) -> &'static str;
+
+    /// Makes a summary.
+    ///
+    /// # Errors
+    /// When the session cannot be read, or no summary came of it.
+    fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError>;
+}
+
+/// Why there is no summary.
+#[derive(Debug, thiserror::Error)]
+pub enum SummarizeError {
+    /// The session could not be read.
+    #[error("cannot read the session: {0}")]
+    Read(#[from] io::Error),
+    /// The answer was empty.
+    #[error("the summarizer gave an empty summary")]
+    Empty,
+}

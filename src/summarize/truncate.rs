@@ -1,0 +1,35 @@
+//! The deterministic stub: the first bytes of the text that would have been summarized. It tests wiring and makes no
+//! claim to keep what matters.
+
+use super::{Line, Request, SummarizeError, Summarizer, Summary};
+use crate::engine::serialize::{Form, serialize};
+use crate::text;
+
+/// Bytes that the stub keeps at most.
+const BYTES: usize = 2_000;
+
+/// The stub.
+#[derive(Debug, Clone, Copy)]
+pub struct Truncate;
+
+impl Summarizer for Truncate {
+    fn name(&self) -> &'static str {
+        "truncate"
+    }
+
+    fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError> {
+        let told = serialize(request.session, request.selection, Form::default())?;
+        let all = match request.previous {
+            Some(previous) if !previous.is_empty() => format!("{previous}\n\n{told}"),
+            _ => told,
+        };
+        let quoted = text::escape::quote_headings(&all);
+        let mut kept = text::cut::clip(&quoted, BYTES);
+        while !kept.is_empty() && request.tokenizer.count(kept) > request.budget {
+            kept = text::cut::clip(kept, kept.len() * 7 / 8);
+        }
+        let sources = request.selection.told.clone();
+        let lines = kept.lines().map(|line| Line { text: line.to_owned(), sources: sources.clone() }).collect();
+        Ok(Summary { lines, short: text::cut::one_line(kept, 160) })
+    }
+}
