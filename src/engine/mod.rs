@@ -10,10 +10,11 @@
 //! - [`serialize`]: messages as text for a summarizer
 //! - [`compaction`]: the plan of a compaction, the entry it writes, and whether that is worth it
 
+pub mod compaction;
 pub mod cut;
 pub mod files;
-
+pub mod serialize;
 pub mod tokens;
-
+pub mod trigger;
 pub mod usage;
 pub mod window;

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use tiktoken_rs::CoreBPE;
 
-use crate::session::{Block, Context, Item, Ix, Message, Role, Session};
+use crate::session::{Block, Context, Item, Ix, Message, Session};
 
 /// How text is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -137,12 +137,14 @@ pub struct Count {
     pub tokens: u64,
     /// Part of it was extrapolated from bytes.
     pub estimated: bool,
+    /// The part that was counted.
+    pub exact: u64,
 }
 
 impl std::ops::Add for Count {
     type Output = Count;
     fn add(self, other: Count) -> Count {
-        Count { tokens: self.tokens + other.tokens, estimated: self.estimated || other.estimated }
+        Count { tokens: self.tokens + other.tokens, estimated: self.estimated || other.estimated, exact: self.exact + other.exact }
     }
 }
 
@@ -231,7 +233,7 @@ impl<'s> Counter<'s> {
         }
         let (tokens, per) = self.counted;
         let more = u128::from(bytes) * u128::from(tokens.max(1)) / u128::from(per.max(1));
-        Ok(Count { tokens: exact + u64::try_from(more).unwrap_or(u64::MAX), estimated: bytes > 0 })
+        Ok(Count { tokens: exact + u64::try_from(more).unwrap_or(u64::MAX), estimated: bytes > 0, exact })
     }
 
     /// Whether the entries count at least `bound` tokens together; counts no more of them, newest first, than it takes.
@@ -254,7 +256,7 @@ impl<'s> Counter<'s> {
     /// # Errors
     /// When it cannot be read.
     pub fn item(&mut self, context: &Context, item: &Item) -> io::Result<u64> {
-        if item.edit.is_none() && !item.partial && item.role != Role::CompactionSummary {
+        if item.edit.is_none() && !item.partial && self.session[item.entry].is_message() {
             return self.entry(item.entry);
         }
         let tokenizer = self.tokenizer;
@@ -269,13 +271,13 @@ impl<'s> Counter<'s> {
         let mut plain = Vec::new();
         let mut special = 0;
         for item in &context.items {
-            if item.edit.is_some() || item.partial || item.role == Role::CompactionSummary {
+            if item.edit.is_some() || item.partial || !self.session[item.entry].is_message() {
                 special += self.item(context, item)?;
             } else {
                 plain.push(item.entry);
             }
         }
-        Ok(self.entries(&plain)? + Count { tokens: special, estimated: false })
+        Ok(self.entries(&plain)? + Count { tokens: special, estimated: false, exact: special })
     }
 }
 

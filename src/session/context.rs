@@ -72,22 +72,33 @@ impl Session {
             (None, None) => 0,
         };
         selected.extend(path.get(start..).unwrap_or_default());
-        self.assemble(path, boundary.compaction.and_then(|c| path.get(c)).copied(), &selected)
+        let compaction = boundary.compaction.and_then(|c| path.get(c)).copied();
+        let kept = boundary.first_kept.zip(boundary.compaction).map_or(0, |(from, to)| to.saturating_sub(from));
+        self.assemble(path, compaction, &selected, kept)
     }
 
-    /// The context that `selected` entries of `path` make behind the summary of `compaction`.
-    fn assemble(&self, path: &[Ix], compaction: Option<Ix>, selected: &[Ix]) -> io::Result<Context> {
+    /// The context that `selected` entries of `path` make behind the summary of `compaction`; the first `kept` of them stand
+    /// before it in the file.
+    fn assemble(&self, path: &[Ix], compaction: Option<Ix>, selected: &[Ix], kept: usize) -> io::Result<Context> {
         let edits = self.edits(path)?;
         let failed: HashSet<Sym> = path.iter().filter(|ix| self.is_left_out(**ix)).flat_map(|ix| self.calls(*ix)).copied().collect();
         let answered = self.answered(path);
         let mut open: HashSet<Sym> = HashSet::new();
         let mut items = Vec::new();
+        let mut has_system = false;
         if let Some(compaction) = compaction {
-            items.push(Item { entry: compaction, role: Role::CompactionSummary, edit: None, partial: false });
+            let item = Item { entry: compaction, role: Role::CompactionSummary, edit: None, partial: false };
+            // pi 1.x: the system prompt at that point, complete; it stands for the system messages of the kept range.
+            has_system = self.has_system_message(compaction)?;
+            if has_system {
+                items.push(Item { role: Role::System, ..item });
+            }
+            items.push(item);
         }
-        for ix in selected.iter().copied() {
+        for (at, ix) in selected.iter().copied().enumerate() {
             let entry = &self[ix];
-            if !entry.is_message() || self.is_left_out(ix) || entry.flags.excluded() {
+            let replaced = has_system && at < kept && entry.role == Role::System;
+            if !entry.is_message() || self.is_left_out(ix) || entry.flags.excluded() || replaced {
                 continue;
             }
             let edit = match entry.id.and_then(|id| edits.get(&id)) {
@@ -114,6 +125,12 @@ impl Session {
             items.push(Item { entry: ix, role: entry.role, edit, partial });
         }
         Ok(Context { items, compaction, answered })
+    }
+
+    fn has_system_message(&self, compaction: Ix) -> io::Result<bool> {
+        let payload = self.read(compaction)?;
+        Ok(memchr::memmem::find(payload.bytes(), b"\"systemMessage\"").is_some()
+            && Json::parse(&payload.text()).is_ok_and(|record| record.get("systemMessage").is_some()))
     }
 
     /// Turns that readers leave out of a context whole: failed ones, and those made only to recover.
@@ -168,7 +185,11 @@ impl Session {
         let text = payload.text();
         let edit = edit.as_ref().map(Payload::text);
         let record = Json::parse(&text).unwrap_or(Json::Null);
-        let mut message = Message::of(self[item.entry].kind, &record).unwrap_or_else(|| Message::empty(item.role));
+        let kind = self[item.entry].kind;
+        let mut message = match (kind, item.role) {
+            (Kind::Compaction, Role::System) => Message::stored(record.get("systemMessage")),
+            _ => Message::of(kind, &record).unwrap_or_else(|| Message::empty(item.role)),
+        };
         let replacement;
         if let Some(edit) = &edit {
             replacement = Json::parse(edit).unwrap_or(Json::Null);

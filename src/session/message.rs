@@ -182,7 +182,7 @@ impl<'a> Message<'a> {
         Message { blocks: record.get("summary").cow().map(Block::Text).into_iter().collect(), ..Message::empty(role) }
     }
 
-    fn stored(json: &Json<'a>) -> Message<'a> {
+    pub(crate) fn stored(json: &Json<'a>) -> Message<'a> {
         let role = json.get("role").str().map_or(Role::Unknown, Role::of);
         let mut message = Message { timestamp: json.get("timestamp").amount(), ..Message::empty(role) };
         match role {
@@ -219,6 +219,11 @@ impl<'a> Message<'a> {
             _ => message.custom_type = json.get("customType").cow(),
         }
         message.blocks = blocks(json.get("content"));
+        if role == Role::System {
+            // pi 1.x: named sections and tools are part of the prompt.
+            message.blocks.extend(json.get("sections").members().iter().filter_map(|(_, text)| text.cow()).map(Block::Text));
+            message.blocks.extend(json.get("toolsAdded").items().iter().map(|tool| Block::Text(Cow::Owned(tool.to_text()))));
+        }
         message
     }
 

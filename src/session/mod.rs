@@ -14,12 +14,12 @@
 pub mod context;
 pub mod entry;
 mod head;
-
+pub mod images;
 mod index;
 pub mod json;
 pub mod message;
 pub mod owner;
-
+pub mod problems;
 mod scan;
 pub mod source;
 pub mod tree;
@@ -30,6 +30,7 @@ pub use index::{Header, Payload, Session, SessionError};
 pub use json::Json;
 pub use message::{Block, Message, Usage};
 pub use owner::Owner;
+pub use problems::{Code, Problem, Severity};
 
 pub use source::Source;
 pub use tree::Path;

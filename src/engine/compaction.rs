@@ -1,0 +1,323 @@
+//! The plan of a compaction, the entry it writes, and whether that is worth it.
+
+use std::io;
+
+use serde_json::{Map, Value};
+
+use super::cut::{self, Cut, CutError, CutSettings, Nothing};
+use super::files::{self, Files};
+use super::serialize::{LeftOut, Selection, select};
+use super::tokens::{Counter, Tokenizer};
+use super::usage::{self, Estimate};
+use crate::session::{Context, Ix, Json, Kind, Role, Session};
+use crate::text::redact::Redactor;
+
+/// What to do, without the words.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The path that is compacted.
+    pub path: Vec<Ix>,
+    /// Where it is cut.
+    pub cut: Cut,
+    /// The context as it is.
+    pub context: Context,
+    /// Its size.
+    pub estimate: Estimate,
+    /// What is summarized.
+    pub history: Selection,
+    /// What of the split turn is summarized.
+    pub prefix: Selection,
+    /// What stays as it is.
+    pub kept: Vec<Ix>,
+    /// What the latest compaction hands on.
+    pub previous: Option<Previous>,
+    /// The files so far.
+    pub files: Files,
+}
+
+/// What the latest compaction hands on.
+#[derive(Debug, Clone, Default)]
+pub struct Previous {
+    /// The text that the new summary updates, without file tags.
+    pub summary: String,
+    /// `preserveData` that stays valid.
+    pub preserve: Map<String, Value>,
+    /// Something worth telling.
+    pub warning: Option<String>,
+}
+
+/// Payloads that a new text summary supersedes: a provider's own replay, and frames, which are folded into the text.
+const SUPERSEDED: &[&str] = &["openaiRemoteCompaction", "anthropicCompaction", "snapcompact"];
+
+/// Plans the compaction of a path.
+///
+/// # Errors
+/// When an entry cannot be read, or `keep_from` names no candidate.
+pub fn plan(counter: &mut Counter<'_>, path: &[Ix], settings: CutSettings<'_>) -> Result<Result<Plan, Nothing>, CutError> {
+    let session = counter.session();
+    let cut = match cut::cut(counter, path, settings)? {
+        Ok(cut) => cut,
+        Err(nothing) => return Ok(Err(nothing)),
+    };
+    let context = session.context(path)?;
+    let estimate = usage::estimate(counter, path, &context)?;
+    let summarized = cut.summarized(session, path);
+    let prefix = cut.turn_prefix(session, path);
+    let previous = cut.previous.and_then(|at| path.get(at)).copied();
+    Ok(Ok(Plan {
+        history: select(session, &summarized),
+        prefix: select(session, &prefix),
+        kept: cut.kept(session, path),
+        previous: previous.map(|ix| read_previous(session, ix)).transpose()?,
+        files: files_of(session, path, &cut)?,
+        path: path.to_vec(),
+        cut,
+        context,
+        estimate,
+    }))
+}
+
+/// The files that the compaction records.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn files_of(session: &Session, path: &[Ix], cut: &Cut) -> io::Result<Files> {
+    let mut touched = cut.summarized(session, path);
+    touched.extend(cut.turn_prefix(session, path));
+    files::of_compaction(session, cut.previous.and_then(|at| path.get(at)).copied(), &touched)
+}
+
+fn read_previous(session: &Session, ix: Ix) -> io::Result<Previous> {
+    debug_assert_eq!(session[ix].kind, Kind::Compaction);
+    let payload = session.read(ix)?;
+    let text = payload.text();
+    let record = Json::parse(&text).unwrap_or(Json::Null);
+    let preserve_data = record.get("preserveData");
+    let mut previous = Previous { summary: files::strip_tags(record.get("summary").str().unwrap_or_default()), ..Previous::default() };
+    let archive = preserve_data.get("snapcompact");
+    if archive.is_some() {
+        // The entry's summary only tells how to read the frames; what they say stands in the archive's text.
+        match archive.get("text").str() {
+            Some(source) => {
+                let tail = archive.get("textTail").str().unwrap_or_default();
+                previous.summary = [source, tail].into_iter().filter(|t| !t.trim().is_empty()).collect::<Vec<_>>().join("\n");
+            }
+            None => previous.warning = Some("the latest compaction holds its history as frames without their text; only its reading guide is carried on".to_owned()),
+        }
+    }
+    for (key, value) in preserve_data.members() {
+        if !SUPERSEDED.contains(&key.as_ref()) {
+            previous.preserve.insert(key.clone().into_owned(), serde_json::from_str(&value.to_text()).unwrap_or(Value::Null));
+        }
+    }
+    Ok(previous)
+}
+
+/// The words of a compaction.
+#[derive(Debug, Clone, Default)]
+pub struct Draft {
+    /// Summary of the history; empty when there is none.
+    pub history: String,
+    /// Summary of the split turn's first part.
+    pub prefix: Option<String>,
+    /// One or two sentences.
+    pub short: String,
+}
+
+/// Tokens that the summary's text may have, so that with the tag it stays within `summary_tokens`; a tag never takes more
+/// than half.
+#[must_use]
+pub fn text_budget(summary_tokens: u64, tokenizer: Tokenizer, files: &Files) -> u64 {
+    summary_tokens.saturating_sub(tokenizer.count(&files.tag()) + SEAMS).max(summary_tokens / 2)
+}
+
+/// Tokens of what joins the parts of a summary, generously.
+const SEAMS: u64 = 24;
+
+impl Draft {
+    /// The whole summary: both parts and the file tag, secrets masked once more.
+    #[must_use]
+    pub fn summary(&self, files: &Files) -> String {
+        let mut parts = Vec::new();
+        let history = files::strip_tags(&self.history);
+        if !history.trim().is_empty() {
+            parts.push(history);
+        }
+        if let Some(prefix) = &self.prefix {
+            if !parts.is_empty() {
+                parts.push("---".to_owned());
+            }
+            parts.push("**Turn Context (split turn):**".to_owned());
+            parts.push(files::strip_tags(prefix));
+        }
+        let tag = files.tag();
+        if !tag.is_empty() {
+            parts.push(tag);
+        }
+        Redactor::secrets().redact(&parts.join("\n\n")).text.into_owned()
+    }
+}
+
+/// Everything else that the entry needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp<'a> {
+    /// The time of the run, RFC 3339 with milliseconds.
+    pub now: &'a str,
+    /// Tokens of the rebuilt context, when they are known.
+    pub tokens_after: Option<u64>,
+    /// How the words were made, when that is not the default.
+    pub note: Option<&'a str>,
+}
+
+/// The entry as one line with its line end, and its id.
+///
+/// # Errors
+/// When a system message cannot be read.
+pub fn entry(session: &Session, plan: &Plan, draft: &Draft, stamp: Stamp<'_>) -> io::Result<(String, Vec<u8>)> {
+    let parent = plan.path.last().map(|ix| session.id(*ix));
+    let summary = draft.summary(&plan.files);
+    let id = session.new_id(parent, summary.as_bytes());
+    let first_kept = plan.path.get(plan.cut.first_kept).map_or("", |ix| session.id(*ix));
+    let mut entry = Map::new();
+    let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
+    put("type", "compaction".into());
+    put("id", id.clone().into());
+    put("parentId", parent.map_or(Value::Null, Value::from));
+    put("timestamp", stamp.now.into());
+    put("summary", summary.into());
+    if !draft.short.trim().is_empty() {
+        put("shortSummary", Redactor::secrets().redact(draft.short.trim()).text.into());
+    }
+    put("firstKeptEntryId", first_kept.into());
+    put("tokensBefore", plan.estimate.reported.unwrap_or(plan.estimate.context).into());
+    if let Some(tokens) = stamp.tokens_after {
+        put("tokensAfter", tokens.into());
+    }
+    let mut details = Map::new();
+    details.insert("readFiles".to_owned(), plan.files.only_read().into());
+    details.insert("modifiedFiles".to_owned(), plan.files.changed().into());
+    if let Some(note) = stamp.note {
+        details.insert("summarizer".to_owned(), note.into());
+    }
+    put("details", details.into());
+    let preserve = plan.previous.as_ref().map(|p| p.preserve.clone()).unwrap_or_default();
+    if !preserve.is_empty() {
+        put("preserveData", preserve.into());
+    }
+    if let Some(system) = system_message(session, &plan.path, stamp.now)? {
+        put("systemMessage", system);
+    }
+    let mut line = serde_json::to_vec(&entry).map_err(io::Error::other)?;
+    line.push(b'\n');
+    Ok((id, line))
+}
+
+/// The system prompt at the end of a path, as pi 1.x wants it on a compaction: a compaction's own, then every later system
+/// message replayed in order. `None` when the path has none.
+fn system_message(session: &Session, path: &[Ix], now: &str) -> io::Result<Option<Value>> {
+    let mut content: Vec<String> = Vec::new();
+    let mut sections: Map<String, Value> = Map::new();
+    let mut tools: Vec<Value> = Vec::new();
+    let mut timestamp = None;
+    let mut found = false;
+    for ix in path.iter().copied() {
+        let entry = &session[ix];
+        let is_compaction = entry.kind == Kind::Compaction;
+        if !is_compaction && !(entry.kind == Kind::Message && entry.role == Role::System) {
+            continue;
+        }
+        let payload = session.read(ix)?;
+        let record: Value = serde_json::from_str(&payload.text()).unwrap_or_default();
+        let Some(message) = record.get(if is_compaction { "systemMessage" } else { "message" }).and_then(Value::as_object) else { continue };
+        found = true;
+        if is_compaction {
+            content.clear();
+            sections.clear();
+            tools.clear();
+        }
+        let text = match message.get("content") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(blocks)) => blocks.iter().filter_map(|b| b.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n"),
+            _ => String::new(),
+        };
+        if !text.is_empty() {
+            content.push(text);
+        }
+        for (name, section) in message.get("sections").and_then(Value::as_object).into_iter().flatten() {
+            match section {
+                Value::Null => {
+                    sections.shift_remove(name);
+                }
+                section => {
+                    sections.insert(name.clone(), section.clone());
+                }
+            }
+        }
+        let name = |tool: &Value| tool.get("name").or(Some(tool)).and_then(Value::as_str).map(str::to_owned);
+        let list = |key: &str| message.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+        for gone in list("toolsRemoved").iter().chain(&list("toolsAdded")) {
+            tools.retain(|tool| name(tool) != name(gone));
+        }
+        tools.extend(list("toolsAdded"));
+        timestamp = message.get("timestamp").cloned().or(timestamp);
+    }
+    if !found {
+        return Ok(None);
+    }
+    let mut message = Map::new();
+    message.insert("role".to_owned(), "system".into());
+    message.insert("content".to_owned(), content.join("\n\n").into());
+    if !sections.is_empty() {
+        message.insert("sections".to_owned(), sections.into());
+    }
+    if !tools.is_empty() {
+        message.insert("toolsAdded".to_owned(), tools.into());
+    }
+    let now_ms = now.parse::<jiff::Timestamp>().map_or(0, |t| t.as_millisecond());
+    message.insert("timestamp".to_owned(), timestamp.unwrap_or_else(|| now_ms.into()));
+    Ok(Some(message.into()))
+}
+
+/// What a compaction left out of the text that was summarized, in path order.
+#[must_use]
+pub fn dropped(plan: &Plan) -> Vec<(Ix, LeftOut)> {
+    plan.history.left_out.iter().chain(&plan.prefix.left_out).copied().collect()
+}
+
+/// What is wrong with a predicted session: the same checks for every writer, made before anything is written.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn verify(before: &Session, plan: &Plan, after: &Session, id: &str) -> io::Result<Result<Context, String>> {
+    let Some(entry) = after.by_id(id) else { return Ok(Err("the new entry cannot be found in the new session".to_owned())) };
+    let path = after.path(entry);
+    if path.cycle || path.entries.len() != plan.path.len() + 1 {
+        return Ok(Err("the new entry does not stand behind the path that was planned".to_owned()));
+    }
+    let context = after.context(&path.entries)?;
+    let kept: Vec<&str> = plan.kept.iter().map(|ix| before.id(*ix)).collect();
+    let allowed: std::collections::HashSet<&str> = kept.iter().copied().collect();
+    for item in &context.items {
+        if item.entry != entry && !allowed.contains(after.id(item.entry)) {
+            return Ok(Err(format!("entry {} would be in the context although it was summarized", after.id(item.entry))));
+        }
+    }
+    // A system prompt moves onto the new entry, whole; system messages of the kept range are told there.
+    let was = plan.context.items.iter().filter(|i| i.role != Role::System).map(|i| before.id(i.entry)).filter(|id| allowed.contains(id));
+    let is = context.items.iter().filter(|i| i.entry != entry && i.role != Role::System).map(|i| after.id(i.entry));
+    let (was, is): (Vec<&str>, Vec<&str>) = (was.collect(), is.collect());
+    if was != is {
+        return Ok(Err("the kept messages would not be those of the context before".to_owned()));
+    }
+    let calls: std::collections::HashSet<&str> =
+        context.items.iter().filter(|i| i.role == Role::Assistant).flat_map(|i| after.calls(i.entry)).map(|call| after.name(*call)).collect();
+    let had: std::collections::HashSet<&str> =
+        plan.context.items.iter().filter(|i| i.role == Role::Assistant).flat_map(|i| before.calls(i.entry)).map(|call| before.name(*call)).collect();
+    for item in context.items.iter().filter(|i| i.role == Role::ToolResult) {
+        let call = after[item.entry].target.map_or("", |call| after.name(call));
+        if !calls.contains(call) && had.contains(call) {
+            return Ok(Err(format!("result {} would be kept without its call", after.id(item.entry))));
+        }
+    }
+    Ok(Ok(context))
+}

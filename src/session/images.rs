@@ -1,0 +1,138 @@
+//! What image data really is: base64 or a reference to a blob, of the stated type, of a size that providers take.
+
+use data_encoding::BASE64;
+
+/// What is known about the data of one image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Image {
+    /// A reference into a blob folder: the 64 hex digits of the blob's SHA-256.
+    Blob(String),
+    /// Data that decodes.
+    Data {
+        /// Decoded bytes.
+        bytes: u64,
+        /// The media type that the bytes show, when they show one.
+        mime: Option<&'static str>,
+        /// Width and height in pixels, when the bytes tell.
+        size: Option<(u64, u64)>,
+    },
+    /// Data that does not decode, and why.
+    Bad(&'static str),
+}
+
+/// Width or height above which providers refuse an image.
+pub const MOST_PIXELS: u64 = 8_000;
+/// The same in requests with many images.
+pub const MOST_PIXELS_OF_MANY: u64 = 2_000;
+/// How many images of a session count as many: a context keeps several of them for long.
+pub const MANY: u64 = 10;
+/// Decoded bytes above which providers refuse an image.
+pub const MOST_BYTES: u64 = 5_000_000;
+
+/// Looks at the `data` of an image block.
+#[must_use]
+pub fn look(data: &str) -> Image {
+    if let Some(hash) = blob_hash(data) {
+        return Image::Blob(hash.to_owned());
+    }
+    if data.starts_with("blob:") {
+        return Image::Bad("the reference to a blob is not of the form blob:sha256:<64 hex digits>");
+    }
+    let data = data.trim();
+    if data.is_empty() {
+        return Image::Bad("the data is empty");
+    }
+    let padded = match data.len() % 4 {
+        1 => return Image::Bad("the data is no base64: its length is 4n + 1"),
+        // Unpadded base64 is common and decodes everywhere.
+        n if n > 1 && !data.ends_with('=') => format!("{data}{}", "=".repeat(4 - n)),
+        _ => data.to_owned(),
+    };
+    let Ok(bytes) = BASE64.decode(padded.as_bytes()) else { return Image::Bad("the data is no base64") };
+    let size = imagesize::blob_size(&bytes).ok().map(|size| (size.width as u64, size.height as u64));
+    Image::Data { bytes: bytes.len() as u64, mime: mime(&bytes), size }
+}
+
+/// The hash of a blob reference; anything but 64 lower-case hex digits is none, so that no path is ever made of it.
+#[must_use]
+pub fn blob_hash(data: &str) -> Option<&str> {
+    data.strip_prefix("blob:sha256:").filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
+}
+
+fn mime(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Why a provider would refuse an image, when it would. `many` tells that the session holds many images.
+#[must_use]
+pub fn fault(data: &str, stated: &str, many: bool) -> Option<String> {
+    match look(data) {
+        Image::Blob(_) => None,
+        Image::Bad(why) => Some(why.to_owned()),
+        Image::Data { bytes, mime, size } => {
+            if let Some((width, height)) = size {
+                let side = width.max(height);
+                if side > MOST_PIXELS {
+                    return Some(format!("the image has {width} x {height} pixels; providers refuse more than {MOST_PIXELS} on a side"));
+                }
+                if many && side > MOST_PIXELS_OF_MANY {
+                    return Some(format!("the image has {width} x {height} pixels; providers refuse more than {MOST_PIXELS_OF_MANY} on a side in requests with many images"));
+                }
+            }
+            if bytes > MOST_BYTES {
+                return Some(format!("the image has {bytes} bytes; providers refuse more than {MOST_BYTES}"));
+            }
+            match mime {
+                None => Some("the data is no PNG, JPEG, GIF or WebP image".to_owned()),
+                Some(mime) if !stated.is_empty() && mime != stated && !(mime == "image/jpeg" && stated == "image/jpg") => Some(format!("the data is {mime} and is called {stated}")),
+                Some(_) => None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(width: u32, height: u32) -> String {
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+        bytes.extend(width.to_be_bytes());
+        bytes.extend(height.to_be_bytes());
+        bytes.extend([8, 2, 0, 0, 0]);
+        BASE64.encode(&bytes)
+    }
+
+    #[test]
+    fn p15_images_that_providers_refuse_are_named() {
+        assert_eq!(fault(&png(100, 50), "image/png", true), None);
+        assert!(fault(&png(9_000, 10), "image/png", false).is_some_and(|f| f.contains("9000 x 10")));
+        assert_eq!(fault(&png(2_162, 322), "image/png", false), None);
+        assert!(fault(&png(2_162, 322), "image/png", true).is_some_and(|f| f.contains("many images")));
+    }
+
+    #[test]
+    fn p21_undecodable_and_mistyped_data_is_named() {
+        assert!(fault("", "image/png", false).is_some_and(|f| f.contains("empty")));
+        assert!(fault("abcde", "image/png", false).is_some_and(|f| f.contains("4n + 1")));
+        assert!(fault("a*bc", "image/png", false).is_some_and(|f| f.contains("no base64")));
+        assert!(fault(&BASE64.encode(b"\xff\xd8\xff\xe0 jpeg"), "image/png", false).is_some_and(|f| f.contains("image/jpeg")));
+        assert!(fault(&BASE64.encode(b"hello"), "image/png", false).is_some());
+        assert_eq!(fault(png(1, 1).trim_end_matches('='), "image/png", false), None);
+    }
+
+    #[test]
+    fn r28_only_a_whole_lower_case_hash_is_a_blob() {
+        let hash = "0123456789abcdef".repeat(4);
+        assert_eq!(look(&format!("blob:sha256:{hash}")), Image::Blob(hash.clone()));
+        for bad in [format!("blob:sha256:{}", hash.to_uppercase()), "blob:sha256:../../etc/passwd".to_owned(), format!("blob:sha256:{hash}0")] {
+            assert!(matches!(look(&bad), Image::Bad(_)), "{bad}");
+        }
+    }
+}
