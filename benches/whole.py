@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Whole processes against whole processes: the time and memory a user waits and pays for.
+
+  benches/whole.py --epitome target/release/epitome --source SESSION [--peers DIR] [--work DIR]
+
+SESSION is a real version 3 session; files of 1 MB and 100 MB are made of it (peers/make-session.py) in --work. The
+question to both sides is the same: where would a compaction that keeps 20,000 tokens cut this session? The commands
+take turns (A B A B …), so that a machine that gets slower or busier does so for all of them; the table has medians.
+Then two runs of ours over 600 results of 1 MB each, in an address space of 400,000 KiB: they must come to an end.
+
+Nothing is built or installed here. What is missing is said in a line `skipped: …` and left out.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MAKE = os.path.join(HERE, "peers", "make-session.py")
+CUT = os.path.join(HERE, "peers", "omp-cut.ts")
+GNU_TIME = "/usr/bin/time" if sys.platform.startswith("linux") and os.path.exists("/usr/bin/time") else None
+
+
+class Run:
+    """One finished process: wall and cpu in ms, peak resident memory in MB (10^6 bytes), exit status, its stdout."""
+
+    def __init__(self, command, environment, limit_kib=None):
+        full = list(command)
+        if limit_kib is not None:
+            full = ["/bin/sh", "-c", f'ulimit -v {limit_kib} && exec "$0" "$@"', *full]
+        with tempfile.NamedTemporaryFile("r") as peak, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            # A child counts the memory of the process that started it as its own peak, and this one is larger than
+            # some that it measures; time(1) is small.
+            if GNU_TIME:
+                full = [GNU_TIME, "-q", "-f", "%M", "-o", peak.name, *full]
+            start = time.perf_counter()
+            child = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment)
+            _, status, usage = os.wait4(child.pid, 0)
+            self.wall = (time.perf_counter() - start) * 1000
+            child.returncode = os.waitstatus_to_exitcode(status)
+            self.status = child.returncode
+            self.cpu = (usage.ru_utime + usage.ru_stime) * 1000
+            if GNU_TIME:
+                kib = int(peak.read().split()[-1])
+            else:
+                kib = usage.ru_maxrss / (1024 if sys.platform == "darwin" else 1)
+            self.peak = kib * 1024 / 1e6
+            out.seek(0)
+            self.stdout = out.read().decode(errors="replace")
+            err.seek(0)
+            self.stderr = err.read().decode(errors="replace").strip()
+
+
+def make(path, *arguments):
+    if not os.path.exists(path):
+        subprocess.run([sys.executable, MAKE, *arguments[:1], path + ".part", *arguments[1:]], check=True)
+        os.replace(path + ".part", path)
+    with open(path, "rb", buffering=0) as file:  # into the page cache
+        buffer = bytearray(1 << 20)
+        while file.readinto(buffer):
+            pass
+    return path
+
+
+def first_kept(stdout):
+    """The id of the first entry that stays, from our JSON or the peer's."""
+    try:
+        answer = json.loads(stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return None
+    return (answer.get("cut") or {}).get("first_kept_id") if "schema" in answer else answer.get("first_kept_id")
+
+
+def medians(runs):
+    return [statistics.median(getattr(run, key) for run in runs) for key in ("wall", "cpu", "peak")]
+
+
+def compare(options, environment, sides, size, session):
+    """Rows of the table for one file; `sides` maps (side, tokenizer) to a function from session to command, extra environment."""
+    runs = {key: [] for key in sides}
+    for round_number in range(options.runs + 1):
+        for key, side in sides.items():
+            command, extra = side(session)
+            run = Run(command, {**environment, **extra})
+            if run.status != 0:
+                sys.exit(f"failed with {run.status}: {' '.join(command)}\n{run.stderr}")
+            if round_number > 0:  # the first one warms caches
+                runs[key].append(run)
+    for tokenizer in ("heuristic", "o200k"):
+        have = {name: runs[name, tokenizer] for name in ("epitome", "omp") if (name, tokenizer) in runs}
+        ours = medians(have["epitome"]) if "epitome" in have else None
+        for name, side_runs in have.items():
+            values = medians(side_runs)
+            cells = [f"{value:,.1f}" for value in values]
+            if name != "epitome" and ours:
+                cells = [f"{cell} ({value / own:.1f}×)" for cell, value, own in zip(cells, values, ours)]
+            print(f"| {size} | {tokenizer} | {name} | {' | '.join(cells)} | {first_kept(side_runs[0].stdout)} |")
+    sys.stdout.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--epitome", default=os.environ.get("EPITOME"), help="the binary (EPITOME)")
+    parser.add_argument("--peers", default=os.environ.get("PEERS"), help="folder that tests/peers/install.sh filled (PEERS)")
+    parser.add_argument("--source", default=os.environ.get("SRC"), help="a real version 3 session (SRC)")
+    parser.add_argument("--work", default=os.environ.get("WORK"), help="folder for the generated files, kept (WORK); default: a temporary one, removed")
+    parser.add_argument("--runs", type=int, default=7, help="measured runs of each command (default 7)")
+    parser.add_argument("--mb", type=float, nargs="*", default=[1, 100], help="sizes of the files (default 1 100)")
+    parser.add_argument("--limit-kib", type=int, default=400_000, help="address space of the memory test (default 400000)")
+    parser.add_argument("--results", type=int, default=600, help="results of 1 MB in the memory test (default 600, 0 leaves it out)")
+    options = parser.parse_args()
+    if options.mb and not options.source:
+        parser.error("--source is needed for the comparison (or --mb without sizes)")
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
+    work = options.work or tempfile.mkdtemp(prefix="epitome-bench-")
+    os.makedirs(work, exist_ok=True)
+    try:
+        bench(options, work)
+    finally:
+        if not options.work:
+            shutil.rmtree(work)
+
+
+def bench(options, work):
+    home = os.path.join(work, "home")  # nobody's settings take part
+    os.makedirs(home, exist_ok=True)
+    environment = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC"}
+    sides = {}
+    if options.epitome and os.path.exists(options.epitome):
+        epitome = os.path.abspath(options.epitome)
+        for tokenizer in ("heuristic", "o200k"):
+            sides["epitome", tokenizer] = lambda session, tokenizer=tokenizer: (
+                [epitome, "inspect", session, "--show", "cut", "--tokenizer", tokenizer, "--no-config", "--json"], {})
+    else:
+        epitome = None
+        print("skipped: epitome (no binary; give --epitome)")
+    peers = os.path.abspath(options.peers) if options.peers else ""
+    bun = os.path.join(peers, "node_modules", ".bin", "bun")
+    if os.path.exists(bun) and os.path.exists(os.path.join(peers, "node_modules", "@oh-my-pi", "pi-agent-core")):
+        for tokenizer, extra in (("heuristic", {}), ("o200k", {"PI_TOKENIZER_ACCURATE": "1"})):
+            sides["omp", tokenizer] = lambda session, extra=extra: ([bun, CUT, session], {"PEERS": peers, **extra})
+    else:
+        print("skipped: oh-my-pi (not installed; run tests/peers/install.sh DIR and give --peers DIR)")
+    if sides and options.mb:
+        print(f"\nMedians of {options.runs} runs, {os.cpu_count()} cores\n")
+        print("| file | tokens | side | wall ms | cpu ms | peak MB | first kept |")
+        print("|---|---|---|---:|---:|---:|---|")
+        for megabytes in options.mb:
+            session = make(os.path.join(work, f"session-{megabytes:g}mb.jsonl"), options.source, "--mb", str(megabytes))
+            compare(options, environment, sides, f"{megabytes:g} MB", session)
+    if not epitome or options.results == 0:
+        return
+    session = make(os.path.join(work, f"results-{options.results}x1mb.jsonl"), "-", "--lines", "1mb", "--count", str(options.results))
+    print(f"\n{os.path.getsize(session) / 1e6:,.0f} MB in {options.results} results of 1 MB, address space {options.limit_kib:,} KiB\n")
+    print("| command | exit | wall ms | cpu ms | peak MB |")
+    print("|---|---:|---:|---:|---:|")
+    failed = False
+    for words in (["inspect", session, "--no-config"], ["compact", session, "-n", "--no-config"]):
+        run = Run([epitome, *words], environment, options.limit_kib)
+        shown = " ".join("FILE" if word == session else word for word in words)
+        print(f"| epitome {shown} | {run.status} | {run.wall:,.1f} | {run.cpu:,.1f} | {run.peak:,.1f} |")
+        if run.status != 0:
+            failed = True
+            print(run.stderr.splitlines()[-1] if run.stderr else "no message", file=sys.stderr)
+    if failed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
