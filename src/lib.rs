@@ -1,4 +1,4 @@
 //! placeholder
 pub mod engine;
 pub mod session;
-pub mod text;
+pub mod store;
