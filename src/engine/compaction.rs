@@ -10,6 +10,7 @@ use super::serialize::{LeftOut, Selection, select};
 use super::tokens::{Counter, Tokenizer};
 use super::usage::{self, Estimate};
 use crate::session::{Context, Ix, Json, Kind, Role, Session};
+use crate::summarize::{Line, Summary};
 use crate::text::redact::Redactor;
 
 /// What to do, without the words.
@@ -102,7 +103,11 @@ fn read_previous(session: &Session, ix: Ix) -> io::Result<Previous> {
                 let tail = archive.get("textTail").str().unwrap_or_default();
                 previous.summary = [source, tail].into_iter().filter(|t| !t.trim().is_empty()).collect::<Vec<_>>().join("\n");
             }
-            None => previous.warning = Some("the latest compaction holds its history as frames without their text; only its reading guide is carried on".to_owned()),
+            None => {
+                previous.warning = Some(
+                    "the latest compaction holds its history as frames without their text; only its reading guide is carried on".to_owned(),
+                )
+            }
         }
     }
     for (key, value) in preserve_data.members() {
@@ -116,12 +121,10 @@ fn read_previous(session: &Session, ix: Ix) -> io::Result<Previous> {
 /// The words of a compaction.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
-    /// Summary of the history; empty when there is none.
-    pub history: String,
+    /// Summary of the history; `None` when a split turn is all there is.
+    pub history: Option<Summary>,
     /// Summary of the split turn's first part.
-    pub prefix: Option<String>,
-    /// One or two sentences.
-    pub short: String,
+    pub prefix: Option<Summary>,
 }
 
 /// Tokens that the summary's text may have, so that with the tag it stays within `summary_tokens`; a tag never takes more
@@ -135,28 +138,40 @@ pub fn text_budget(summary_tokens: u64, tokenizer: Tokenizer, files: &Files) -> 
 const SEAMS: u64 = 24;
 
 impl Draft {
-    /// The whole summary: both parts and the file tag, secrets masked once more.
+    /// Both parts as one summary, without the file tag.
     #[must_use]
-    pub fn summary(&self, files: &Files) -> String {
-        let mut parts = Vec::new();
-        let history = files::strip_tags(&self.history);
-        if !history.trim().is_empty() {
-            parts.push(history);
-        }
-        if let Some(prefix) = &self.prefix {
-            if !parts.is_empty() {
-                parts.push("---".to_owned());
+    pub fn whole(&self) -> Summary {
+        let mut whole = Summary { short: self.short().to_owned(), ..Summary::default() };
+        let mut put = |text: &str| whole.lines.push(Line { text: text.to_owned(), sources: Vec::new() });
+        let parts = self.history.iter().filter(|h| !h.text().is_empty());
+        let history: Vec<Line> = parts.flat_map(|h| h.lines.iter().cloned()).collect();
+        if self.prefix.is_some() {
+            for seam in if history.is_empty() { &[TURN_CONTEXT, ""][..] } else { &["", "---", "", TURN_CONTEXT, ""] } {
+                put(seam);
             }
-            parts.push("**Turn Context (split turn):**".to_owned());
-            parts.push(files::strip_tags(prefix));
         }
+        whole.lines.extend(self.prefix.iter().flat_map(|p| p.lines.iter().cloned()));
+        whole.lines.splice(0..0, history);
+        whole
+    }
+
+    fn short(&self) -> &str {
+        let shorts = self.history.iter().chain(&self.prefix).map(|s| s.short.trim());
+        shorts.into_iter().find(|s| !s.is_empty()).unwrap_or_default()
+    }
+
+    /// The summary as it is stored: both parts and the file tag, secrets masked once more.
+    #[must_use]
+    pub fn stored(&self, files: &Files) -> String {
+        let text = files::strip_tags(&self.whole().text());
         let tag = files.tag();
-        if !tag.is_empty() {
-            parts.push(tag);
-        }
+        let parts: Vec<&str> = [text.as_str(), tag.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
         Redactor::secrets().redact(&parts.join("\n\n")).text.into_owned()
     }
 }
+
+/// What stands before the second part of a split turn's summary; the agents look for it.
+const TURN_CONTEXT: &str = "**Turn Context (split turn):**";
 
 /// Everything else that the entry needs.
 #[derive(Debug, Clone, Copy)]
@@ -175,7 +190,7 @@ pub struct Stamp<'a> {
 /// When a system message cannot be read.
 pub fn entry(session: &Session, plan: &Plan, draft: &Draft, stamp: Stamp<'_>) -> io::Result<(String, Vec<u8>)> {
     let parent = plan.path.last().map(|ix| session.id(*ix));
-    let summary = draft.summary(&plan.files);
+    let summary = draft.stored(&plan.files);
     let id = session.new_id(parent, summary.as_bytes());
     let first_kept = plan.path.get(plan.cut.first_kept).map_or("", |ix| session.id(*ix));
     let mut entry = Map::new();
@@ -185,8 +200,8 @@ pub fn entry(session: &Session, plan: &Plan, draft: &Draft, stamp: Stamp<'_>) ->
     put("parentId", parent.map_or(Value::Null, Value::from));
     put("timestamp", stamp.now.into());
     put("summary", summary.into());
-    if !draft.short.trim().is_empty() {
-        put("shortSummary", Redactor::secrets().redact(draft.short.trim()).text.into());
+    if !draft.short().is_empty() {
+        put("shortSummary", Redactor::secrets().redact(draft.short()).text.into());
     }
     put("firstKeptEntryId", first_kept.into());
     put("tokensBefore", plan.estimate.reported.unwrap_or(plan.estimate.context).into());
@@ -228,7 +243,9 @@ fn system_message(session: &Session, path: &[Ix], now: &str) -> io::Result<Optio
         }
         let payload = session.read(ix)?;
         let record: Value = serde_json::from_str(&payload.text()).unwrap_or_default();
-        let Some(message) = record.get(if is_compaction { "systemMessage" } else { "message" }).and_then(Value::as_object) else { continue };
+        let Some(message) = record.get(if is_compaction { "systemMessage" } else { "message" }).and_then(Value::as_object) else {
+            continue;
+        };
         found = true;
         if is_compaction {
             content.clear();
@@ -237,7 +254,9 @@ fn system_message(session: &Session, path: &[Ix], now: &str) -> io::Result<Optio
         }
         let text = match message.get("content") {
             Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(blocks)) => blocks.iter().filter_map(|b| b.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n"),
+            Some(Value::Array(blocks)) => {
+                blocks.iter().filter_map(|b| b.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n")
+            }
             _ => String::new(),
         };
         if !text.is_empty() {
@@ -309,10 +328,21 @@ pub fn verify(before: &Session, plan: &Plan, after: &Session, id: &str) -> io::R
     if was != is {
         return Ok(Err("the kept messages would not be those of the context before".to_owned()));
     }
-    let calls: std::collections::HashSet<&str> =
-        context.items.iter().filter(|i| i.role == Role::Assistant).flat_map(|i| after.calls(i.entry)).map(|call| after.name(*call)).collect();
-    let had: std::collections::HashSet<&str> =
-        plan.context.items.iter().filter(|i| i.role == Role::Assistant).flat_map(|i| before.calls(i.entry)).map(|call| before.name(*call)).collect();
+    let calls: std::collections::HashSet<&str> = context
+        .items
+        .iter()
+        .filter(|i| i.role == Role::Assistant)
+        .flat_map(|i| after.calls(i.entry))
+        .map(|call| after.name(*call))
+        .collect();
+    let had: std::collections::HashSet<&str> = plan
+        .context
+        .items
+        .iter()
+        .filter(|i| i.role == Role::Assistant)
+        .flat_map(|i| before.calls(i.entry))
+        .map(|call| before.name(*call))
+        .collect();
     for item in context.items.iter().filter(|i| i.role == Role::ToolResult) {
         let call = after[item.entry].target.map_or("", |call| after.name(call));
         if !calls.contains(call) && had.contains(call) {

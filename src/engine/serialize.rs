@@ -29,7 +29,8 @@ impl Default for Form {
 pub const RESULT_CHARS: usize = 2_000;
 
 /// Wrappers that content must not be able to close.
-pub const WRAPPERS: &[&str] = &["conversation", "previous-summary", "additional-context", "summary", "files", "read-files", "modified-files", "system-reminder"];
+pub const WRAPPERS: &[&str] =
+    &["conversation", "previous-summary", "additional-context", "summary", "files", "read-files", "modified-files", "system-reminder"];
 
 /// Why a message is left out of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,9 +147,12 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
             for block in &message.blocks {
                 match block {
                     Block::Text(text) if !text.trim().is_empty() => parts.push(format!("[Assistant]: {}", clean(text))),
-                    Block::Thinking { text, .. } if form.thinking && !text.trim().is_empty() => parts.push(format!("[Think]: {}", clean(text))),
+                    Block::Thinking { text, .. } if form.thinking && !text.trim().is_empty() => {
+                        parts.push(format!("[Think]: {}", clean(text)))
+                    }
                     Block::Call(call) if tells_call(&call.id) => {
-                        let args: Vec<String> = call.args.members().iter().map(|(key, value)| format!("{key}={}", value.to_text())).collect();
+                        let args: Vec<String> =
+                            call.args.members().iter().map(|(key, value)| format!("{key}={}", value.to_text())).collect();
                         calls.push(format!("[Tool Call]: {}({})", clean(&call.name), clean(&args.join(", "))));
                     }
                     _ => {}

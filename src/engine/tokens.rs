@@ -137,14 +137,12 @@ pub struct Count {
     pub tokens: u64,
     /// Part of it was extrapolated from bytes.
     pub estimated: bool,
-    /// The part that was counted.
-    pub exact: u64,
 }
 
 impl std::ops::Add for Count {
     type Output = Count;
     fn add(self, other: Count) -> Count {
-        Count { tokens: self.tokens + other.tokens, estimated: self.estimated || other.estimated, exact: self.exact + other.exact }
+        Count { tokens: self.tokens + other.tokens, estimated: self.estimated || other.estimated }
     }
 }
 
@@ -233,7 +231,7 @@ impl<'s> Counter<'s> {
         }
         let (tokens, per) = self.counted;
         let more = u128::from(bytes) * u128::from(tokens.max(1)) / u128::from(per.max(1));
-        Ok(Count { tokens: exact + u64::try_from(more).unwrap_or(u64::MAX), estimated: bytes > 0, exact })
+        Ok(Count { tokens: exact + u64::try_from(more).unwrap_or(u64::MAX), estimated: bytes > 0 })
     }
 
     /// Whether the entries count at least `bound` tokens together; counts no more of them, newest first, than it takes.
@@ -277,7 +275,7 @@ impl<'s> Counter<'s> {
                 plain.push(item.entry);
             }
         }
-        Ok(self.entries(&plain)? + Count { tokens: special, estimated: false, exact: special })
+        Ok(self.entries(&plain)? + Count { tokens: special, estimated: false })
     }
 }
 

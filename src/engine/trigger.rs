@@ -1,8 +1,14 @@
 //! When to act: the threshold of a context window, and the errors that say that a context is too long.
 
+use std::io;
 use std::sync::LazyLock;
 
 use regex::RegexSet;
+
+use super::tokens::Counter;
+use super::usage;
+use crate::models;
+use crate::session::{Ix, Json, Kind, Message, Role, Session, Stop};
 
 /// How far a context may grow before it is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -24,7 +30,12 @@ pub const RESERVE_TOKENS: u64 = 16_384;
 /// `reserve` is `None` when the setting was left at its default; the default gives way to 15 % of the window when the window
 /// is too small for it.
 #[must_use]
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the rule is a percentage, rounded down")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the rule is a percentage, rounded down"
+)]
 pub fn threshold_tokens(window: u64, threshold: Threshold, reserve: Option<u64>) -> u64 {
     let most = window.saturating_sub(1);
     match threshold {
@@ -39,6 +50,40 @@ fn reserve_of(window: u64, reserve: Option<u64>) -> u64 {
     let wanted = share.max(reserve.unwrap_or(RESERVE_TOKENS));
     let too_much = u128::from(wanted) * 100 >= u128::from(window) * 85;
     if wanted > window || (reserve.is_none() && too_much) { share.max(1) } else { wanted }
+}
+
+/// What is set about the window, before a session's model is known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Limits {
+    /// Tokens of the window; `None` means the model's.
+    pub window: Option<u64>,
+    /// When a context is to be compacted.
+    pub threshold: Threshold,
+    /// Tokens kept free; `None` means the default rule.
+    pub reserve: Option<u64>,
+    /// The model; `None` means the session's.
+    pub model: Option<String>,
+}
+
+/// The window that a session's context is measured against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Tokens of the window.
+    pub tokens: u64,
+    /// Tokens above which a context is compacted.
+    pub threshold: u64,
+    /// Neither the settings nor the model told the window.
+    pub assumed: bool,
+}
+
+impl Limits {
+    /// The window of a session that is on `model`: as set, else the model's, else the default.
+    #[must_use]
+    pub fn window(&self, model: Option<&str>) -> Window {
+        let known = self.window.or_else(|| self.model.as_deref().or(model).and_then(models::window));
+        let tokens = known.unwrap_or(models::DEFAULT_WINDOW);
+        Window { tokens, threshold: threshold_tokens(tokens, self.threshold, self.reserve), assumed: known.is_none() }
+    }
 }
 
 /// What providers say when a request is longer than the model's context, one row for each wording.
@@ -75,6 +120,112 @@ fn set(rows: &[&str]) -> Option<RegexSet> {
 pub fn is_overflow(error: &str) -> bool {
     let matches = |set: &Option<RegexSet>| set.as_ref().is_some_and(|set| set.is_match(error.trim()));
     matches(&OVERFLOW_SET) && !matches(&NO_OVERFLOW_SET)
+}
+
+/// What asks for a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The person did.
+    Manual,
+    /// The last request was longer than the model's context.
+    Overflow,
+    /// The last answer ran into its limit.
+    Incomplete,
+    /// The context is above the threshold.
+    Threshold,
+    /// The same, asked for while nobody works.
+    Idle,
+}
+
+impl Reason {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Manual => "manual",
+            Reason::Overflow => "overflow",
+            Reason::Incomplete => "incomplete",
+            Reason::Threshold => "threshold",
+            Reason::Idle => "idle",
+        }
+    }
+
+    /// Whether the agent makes the turn again after the compaction; the failing turn then leaves the path.
+    #[must_use]
+    pub fn will_retry(self) -> bool {
+        matches!(self, Reason::Overflow | Reason::Incomplete)
+    }
+}
+
+/// What asks for a compaction of a path, if anything does, and the path to compact: without the turn that is made again.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn check(counter: &mut Counter<'_>, path: &[Ix], limits: &Limits, idle: bool) -> io::Result<Option<(Reason, usize)>> {
+    let session = counter.session();
+    let fresh = usage::fresh_from(session, path);
+    let Some(at) = path
+        .iter()
+        .skip(fresh)
+        .rposition(|ix| session[*ix].kind == Kind::Message && session[*ix].role == Role::Assistant)
+        .map(|n| n + fresh)
+    else {
+        return Ok(None);
+    };
+    let Some(last) = path.get(at).copied() else { return Ok(None) };
+    let stop = session[last].stop;
+    let (model, too_long, reported) = session.with_message(last, |message: &Message<'_>| {
+        (message.model.clone(), message.error.as_deref().is_some_and(is_overflow), message.usage.map_or(0, |u| u.prompt_tokens()))
+    })?;
+    let current = current_model(session, path)?;
+    let window = limits.window(current.as_deref());
+    let same_model = model.is_none() || current == model;
+    if stop == Stop::Error && same_model && (too_long || reported > window.tokens) {
+        return Ok(Some((Reason::Overflow, at)));
+    }
+    if stop == Stop::Length && same_model {
+        return Ok(Some((Reason::Incomplete, at)));
+    }
+    if stop.failed() || stop == Stop::Length {
+        return Ok(None);
+    }
+    let context = session.context(path)?;
+    let estimate = usage::estimate(counter, path, &context)?;
+    let reason = if idle { Reason::Idle } else { Reason::Threshold };
+    Ok((estimate.context > window.threshold).then_some((reason, path.len())))
+}
+
+/// The model that a path is on: the latest that was chosen or that answered, `provider/id`.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn current_model(session: &Session, path: &[Ix]) -> io::Result<Option<String>> {
+    for ix in path.iter().rev().copied() {
+        let entry = &session[ix];
+        let model = match entry.kind {
+            Kind::Message if entry.role == Role::Assistant => session.with_message(ix, |message| message.model.clone())?,
+            Kind::ModelChange => {
+                let payload = session.read(ix)?;
+                let text = payload.text();
+                let record = Json::parse(&text).unwrap_or(Json::Null);
+                // oh-my-pi keeps models for other roles beside the one that talks.
+                if record.get("role").str().is_some_and(|role| role != "default") {
+                    continue;
+                }
+                match (record.get("model").str(), record.get("provider").str(), record.get("modelId").str()) {
+                    (Some(model), ..) => Some(model.to_owned()),
+                    (None, Some(provider), Some(id)) => Some(format!("{provider}/{id}")),
+                    (None, None, Some(id)) => Some(id.to_owned()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        if model.is_some() {
+            return Ok(model);
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -219,7 +219,7 @@ impl Flags {
     }
 }
 
-/// One record of the file. About 56 bytes each; everything else is read when it is asked for.
+/// One record of the file. About 64 bytes each; everything else is read when it is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// Where the record starts, bytes from the start of the file.
@@ -235,6 +235,8 @@ pub struct Entry {
     /// The one other thing that the record names: a result its call, a compaction its first kept entry, a context edit or
     /// label its target, a branch summary the leaf that was left.
     pub target: Option<Sym>,
+    /// Of a tool result: the tool.
+    pub tool: Option<Sym>,
     pub(crate) first_call: u32,
     pub(crate) calls: u16,
     /// Image blocks in the content.

@@ -67,6 +67,7 @@ pub(crate) struct MessageHead<'a> {
     pub role: Option<Cow<'a, str>>,
     pub stop: Option<Cow<'a, str>>,
     pub call_id: Option<Cow<'a, str>>,
+    pub tool: Option<Cow<'a, str>>,
     pub calls: Vec<Cow<'a, str>>,
     pub images: u32,
     /// Bytes of image data and of `details`, which no model reads as text.
@@ -158,6 +159,7 @@ impl<'de> Visitor<'de> for MessageVisitor {
                 "role" => head.role = text(&mut map)?,
                 "stopReason" => head.stop = text(&mut map)?,
                 "toolCallId" => head.call_id = text(&mut map)?,
+                "toolName" => head.tool = text(&mut map)?,
                 "content" => content(&mut map, &mut head)?,
                 "details" => head.bulk += map.next_value::<&RawValue>()?.get().len() as u64,
                 "usage" => head.has_usage = matches!(map.next_value::<Scalar<'de>>()?, Scalar::Other),

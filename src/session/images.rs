@@ -56,7 +56,8 @@ pub fn look(data: &str) -> Image {
 /// The hash of a blob reference; anything but 64 lower-case hex digits is none, so that no path is ever made of it.
 #[must_use]
 pub fn blob_hash(data: &str) -> Option<&str> {
-    data.strip_prefix("blob:sha256:").filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
+    data.strip_prefix("blob:sha256:")
+        .filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
 }
 
 fn mime(bytes: &[u8]) -> Option<&'static str> {
@@ -82,7 +83,9 @@ pub fn fault(data: &str, stated: &str, many: bool) -> Option<String> {
                     return Some(format!("the image has {width} x {height} pixels; providers refuse more than {MOST_PIXELS} on a side"));
                 }
                 if many && side > MOST_PIXELS_OF_MANY {
-                    return Some(format!("the image has {width} x {height} pixels; providers refuse more than {MOST_PIXELS_OF_MANY} on a side in requests with many images"));
+                    return Some(format!(
+                        "the image has {width} x {height} pixels; providers refuse more than {MOST_PIXELS_OF_MANY} on a side in requests with many images"
+                    ));
                 }
             }
             if bytes > MOST_BYTES {
@@ -90,7 +93,9 @@ pub fn fault(data: &str, stated: &str, many: bool) -> Option<String> {
             }
             match mime {
                 None => Some("the data is no PNG, JPEG, GIF or WebP image".to_owned()),
-                Some(mime) if !stated.is_empty() && mime != stated && !(mime == "image/jpeg" && stated == "image/jpg") => Some(format!("the data is {mime} and is called {stated}")),
+                Some(mime) if !stated.is_empty() && mime != stated && !(mime == "image/jpeg" && stated == "image/jpg") => {
+                    Some(format!("the data is {mime} and is called {stated}"))
+                }
                 Some(_) => None,
             }
         }
@@ -131,7 +136,9 @@ mod tests {
     fn r28_only_a_whole_lower_case_hash_is_a_blob() {
         let hash = "0123456789abcdef".repeat(4);
         assert_eq!(look(&format!("blob:sha256:{hash}")), Image::Blob(hash.clone()));
-        for bad in [format!("blob:sha256:{}", hash.to_uppercase()), "blob:sha256:../../etc/passwd".to_owned(), format!("blob:sha256:{hash}0")] {
+        for bad in
+            [format!("blob:sha256:{}", hash.to_uppercase()), "blob:sha256:../../etc/passwd".to_owned(), format!("blob:sha256:{hash}0")]
+        {
             assert!(matches!(look(&bad), Image::Bad(_)), "{bad}");
         }
     }

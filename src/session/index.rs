@@ -225,6 +225,7 @@ impl Session {
         entry.id = proto.id.map(|span| self.sym(sink.text(span)));
         entry.parent = proto.parent.map_or(Parent::Root, |span| Parent::Id(self.sym(sink.text(span))));
         entry.target = proto.target.map(|span| self.sym(sink.text(span)));
+        entry.tool = proto.tool.map(|span| self.sym(sink.text(span)));
         entry.type_name = u16::try_from(self.types.insert_full(sink.text(proto.type_name).into()).0).unwrap_or(u16::MAX);
         entry
     }
@@ -399,6 +400,15 @@ impl Session {
         &self.faults
     }
 
+    /// Lines that hold no whole record, or more than one.
+    #[must_use]
+    pub fn damaged_lines(&self) -> usize {
+        use scan::FaultKind;
+        let lines =
+            self.faults.iter().filter(|f| matches!(f.kind, FaultKind::Torn | FaultKind::Malformed | FaultKind::Glued | FaultKind::Nul));
+        lines.map(|f| f.line).collect::<std::collections::BTreeSet<_>>().len()
+    }
+
     /// What the header, the title slot and the latest naming say.
     ///
     /// # Errors
@@ -477,6 +487,7 @@ struct Proto {
     id: Option<Span>,
     parent: Option<Span>,
     target: Option<Span>,
+    tool: Option<Span>,
     type_name: Span,
     calls: (u32, u32),
 }
@@ -538,6 +549,7 @@ impl Sink for Protos {
         };
         let target = if role == Role::ToolResult { message.call_id.as_deref() } else { head.target.as_deref() };
         let target = target.map(|target| self.keep(target));
+        let tool = message.tool.as_deref().filter(|_| role == Role::ToolResult).map(|tool| self.keep(tool));
         let type_name = self.keep(name);
         let entry = Entry {
             offset: record.offset,
@@ -546,6 +558,7 @@ impl Sink for Protos {
             id: None,
             parent: Parent::Root,
             target: None,
+            tool: None,
             first_call: 0,
             calls: 0,
             images: u16::try_from(message.images).unwrap_or(u16::MAX),
@@ -556,6 +569,6 @@ impl Sink for Protos {
             stop: Stop::of(message.stop.as_deref()),
             flags,
         };
-        self.protos.push(Proto { entry, id, parent, target, type_name, calls });
+        self.protos.push(Proto { entry, id, parent, target, tool, type_name, calls });
     }
 }

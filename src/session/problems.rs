@@ -150,6 +150,50 @@ pub fn find(session: &Session, path: &Path, blobs: Option<&FsPath>) -> io::Resul
     Ok(list)
 }
 
+/// What stands beside a session file that a finished write would not have left: temporary and backup copies of it. They are
+/// told, and never taken for the session.
+#[must_use]
+pub fn beside(session: &FsPath) -> Vec<Problem> {
+    let (Some(folder), Some(name)) = (session.parent(), session.file_name().and_then(|n| n.to_str())) else { return Vec::new() };
+    let is_left_over = |other: &str| {
+        let of_it = other.strip_prefix('.').unwrap_or(other).strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '-', '~']));
+        of_it && [".tmp", ".bak", "~"].iter().any(|end| other.ends_with(end)) && other != name
+    };
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().filter_map(|e| e.file_name().into_string().ok()).filter(|other| is_left_over(other)).collect();
+    names.sort();
+    let code = Code::StrayTemp;
+    names
+        .into_iter()
+        .map(|name| Problem {
+            code,
+            severity: code.severity(),
+            line: None,
+            offset: None,
+            id: None,
+            message: format!("{name} was left over by an interrupted write"),
+        })
+        .collect()
+}
+
+/// The problem, if there is one, for which nothing may be appended to a session: a header that is missing, ids that stand
+/// for different entries, a cycle above the leaf.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn forbids_append(session: &Session, path: &Path) -> io::Result<Option<Problem>> {
+    let mut findings = Findings { session, list: Vec::new() };
+    header(&mut findings);
+    duplicates(&mut findings)?;
+    if path.cycle {
+        tree(&mut findings, path);
+    }
+    let forbidden =
+        |p: &Problem| p.severity == Severity::Error && matches!(p.code, Code::MissingHeader | Code::DuplicateId | Code::ParentCycle);
+    Ok(findings.list.into_iter().find(forbidden))
+}
+
 /// What the pass over the bytes found; a run of broken lines is one finding.
 fn lines(session: &Session) -> Vec<Problem> {
     let mut list: Vec<Problem> = Vec::new();
@@ -211,7 +255,11 @@ fn duplicates(findings: &mut Findings<'_>) -> io::Result<()> {
         let same = session.read(ix)?.bytes() == session.read(latest)?.bytes();
         let line = session[latest].line;
         let what = if same { "the same content" } else { "other content" };
-        findings.at(Code::DuplicateId, ix, format!("id {} is used again on line {line} with {what}; readers take the later entry", findings.id(ix)));
+        findings.at(
+            Code::DuplicateId,
+            ix,
+            format!("id {} is used again on line {line} with {what}; readers take the later entry", findings.id(ix)),
+        );
         if !same && let Some(problem) = findings.list.last_mut() {
             problem.severity = Severity::Error;
         }
@@ -280,9 +328,15 @@ fn pairs(findings: &mut Findings<'_>) {
                 Some(caller) => {
                     answered.insert((*caller, call));
                 }
-                None => findings.at(Code::OrphanResult, ix, format!("result {} answers call {}, which no message before it makes", findings.id(ix), session.name(call))),
+                None => findings.at(
+                    Code::OrphanResult,
+                    ix,
+                    format!("result {} answers call {}, which no message before it makes", findings.id(ix), session.name(call)),
+                ),
             },
-            (Role::ToolResult, None) => findings.at(Code::OrphanResult, ix, format!("result {} does not say which call it answers", findings.id(ix))),
+            (Role::ToolResult, None) => {
+                findings.at(Code::OrphanResult, ix, format!("result {} does not say which call it answers", findings.id(ix)))
+            }
             _ => {}
         }
         if entry.kind == Kind::Compaction
@@ -290,7 +344,11 @@ fn pairs(findings: &mut Findings<'_>) {
         {
             let found = session.find(kept).is_some_and(|kept| kept == ix || on_path.get(kept.0 as usize) == Some(&true));
             if !found {
-                findings.at(Code::MissingKeptId, ix, format!("compaction {} keeps from {}, which is not before it; nothing is kept", findings.id(ix), session.name(kept)));
+                findings.at(
+                    Code::MissingKeptId,
+                    ix,
+                    format!("compaction {} keeps from {}, which is not before it; nothing is kept", findings.id(ix), session.name(kept)),
+                );
             }
         }
         for call in session.calls(ix) {
@@ -305,7 +363,11 @@ fn pairs(findings: &mut Findings<'_>) {
             continue;
         }
         for call in session.calls(ix).iter().filter(|call| !answered.contains(&(ix, **call))) {
-            findings.at(Code::UnansweredCall, ix, format!("call {} of {} has no result; readers leave it out", session.name(*call), findings.id(ix)));
+            findings.at(
+                Code::UnansweredCall,
+                ix,
+                format!("call {} of {} has no result; readers leave it out", session.name(*call), findings.id(ix)),
+            );
         }
     }
 }
@@ -315,14 +377,24 @@ fn context_pairs(findings: &mut Findings<'_>, path: &Path) -> io::Result<()> {
     let session = findings.session;
     let context = session.context(&path.entries)?;
     let Some(compaction) = context.compaction else { return Ok(()) };
-    let told: HashSet<Ix> = findings.list.iter().filter(|p| p.code == Code::OrphanResult).filter_map(|p| p.id.as_deref().and_then(|id| session.by_id(id))).collect();
+    let told: HashSet<Ix> = findings
+        .list
+        .iter()
+        .filter(|p| p.code == Code::OrphanResult)
+        .filter_map(|p| p.id.as_deref().and_then(|id| session.by_id(id)))
+        .collect();
     let mut calls: HashSet<Sym> = HashSet::new();
     for item in &context.items {
         calls.extend(session.calls(item.entry));
         let entry = &session[item.entry];
         let Some(call) = entry.target.filter(|_| entry.role == Role::ToolResult) else { continue };
         if !calls.contains(&call) && !told.contains(&item.entry) {
-            let message = format!("result {} is in the context without its call {}: compaction {} cut between them", findings.id(item.entry), session.name(call), findings.id(compaction));
+            let message = format!(
+                "result {} is in the context without its call {}: compaction {} cut between them",
+                findings.id(item.entry),
+                session.name(call),
+                findings.id(compaction)
+            );
             findings.at(Code::OrphanResult, item.entry, message);
         }
     }
@@ -342,7 +414,8 @@ fn pictures(findings: &mut Findings<'_>, blobs: Option<&FsPath>) -> io::Result<(
         let mut see = |data: &str, stated: &str| {
             if let Some(hash) = images::blob_hash(data) {
                 if !blobs.is_some_and(|folder| folder.join(hash).is_file()) {
-                    let place = blobs.map_or_else(|| "no blob folder is known".to_owned(), |folder| format!("it is not in {}", folder.display()));
+                    let place =
+                        blobs.map_or_else(|| "no blob folder is known".to_owned(), |folder| format!("it is not in {}", folder.display()));
                     findings.at(Code::MissingBlob, ix, format!("blob {hash} cannot be read: {place}"));
                 }
             } else if let Some(fault) = images::fault(data, stated, count >= images::MANY) {

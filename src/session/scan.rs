@@ -12,7 +12,7 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::head::Head;
 use super::source::Source;
-use crate::text::json::lone_surrogates;
+use crate::text::json::{lone_surrogates, mend_surrogates};
 
 /// Bytes read at a time; a longer line makes its chunk as long as itself.
 const CHUNK: usize = 2 << 20;
@@ -285,6 +285,8 @@ fn ends_well(rest: Option<&str>) -> bool {
 /// Bytes as a strict JSON reader takes them: what is no UTF-8 becomes U+FFFD, and so does an escaped lone surrogate,
 /// which JavaScript writes without complaint and the agents read.
 pub(crate) fn lenient(bytes: &[u8]) -> Cow<'_, str> {
-    let text = String::from_utf8_lossy(bytes);
-    if lone_surrogates(text.as_bytes()) == 0 { text } else { Cow::Owned(crate::text::json::mend_surrogates(&text)) }
+    match String::from_utf8_lossy(bytes) {
+        Cow::Borrowed(text) => mend_surrogates(text),
+        Cow::Owned(text) => Cow::Owned(mend_surrogates(&text).into_owned()),
+    }
 }

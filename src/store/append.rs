@@ -50,21 +50,13 @@ pub enum Appended {
 ///   again. Only when another program has already written after it does it stay, and the message says so.
 ///
 /// After every error and after [`Appended::Stale`] the lock file is gone.
-pub fn append(
-    print: &Fingerprint,
-    lines: &[u8],
-    wait: Duration,
-    accept: &mut dyn FnMut(&[u8]) -> bool,
-) -> Result<Appended, StoreError> {
+pub fn append(print: &Fingerprint, lines: &[u8], wait: Duration, accept: &mut dyn FnMut(&[u8]) -> bool) -> Result<Appended, StoreError> {
     let path = &print.path;
     if lines.last() != Some(&b'\n') {
         let source = io::Error::new(io::ErrorKind::InvalidInput, "not whole lines");
         return Err(StoreError::io(path, "append")(source));
     }
-    let changed = |what: &str| StoreError::Changed {
-        path: path.clone(),
-        what: what.to_owned(),
-    };
+    let changed = |what: &str| StoreError::Changed { path: path.clone(), what: what.to_owned() };
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => return Err(changed("a symbolic link has its name")),
         Ok(meta) => paths::must_be_writable(path, &meta)?,
@@ -92,9 +84,7 @@ pub fn append(
         State::Changed(what) => return Err(changed(&what)),
     };
 
-    let needs_newline = size > 0
-        && paths::read_at(&file, size - 1, 1).map_err(StoreError::io(path, "read"))?
-            != Some(vec![b'\n']);
+    let needs_newline = size > 0 && paths::read_at(&file, size - 1, 1).map_err(StoreError::io(path, "read"))? != Some(vec![b'\n']);
     let bytes = if needs_newline {
         let mut bytes = Vec::with_capacity(lines.len() + 1);
         bytes.push(b'\n');
@@ -112,19 +102,11 @@ pub fn append(
         Ok(named) if (named.dev(), named.ino()) == (print.dev, print.ino) => {}
         _ => return Err(changed("another file took its name during the append")),
     }
-    Ok(Appended::Written {
-        offset: start + u64::from(needs_newline),
-        bytes: bytes.len() as u64,
-    })
+    Ok(Appended::Written { offset: start + u64::from(needs_newline), bytes: bytes.len() as u64 })
 }
 
 /// Writes, syncs and reads back; returns where the bytes begin. `size` is where they were expected to.
-fn write_once(
-    print: &Fingerprint,
-    mut file: &File,
-    size: u64,
-    bytes: &[u8],
-) -> Result<u64, StoreError> {
+fn write_once(print: &Fingerprint, mut file: &File, size: u64, bytes: &[u8]) -> Result<u64, StoreError> {
     let path = &print.path;
     let written = loop {
         match file.write(bytes) {
@@ -134,51 +116,36 @@ fn write_once(
         }
     };
     // After a write through O_APPEND the handle stands where the write ended.
-    let end = file
-        .stream_position()
-        .map_err(StoreError::io(path, "append"))?;
+    let end = file.stream_position().map_err(StoreError::io(path, "append"))?;
     let start = end.saturating_sub(written as u64);
     let part = bytes.get(..written).unwrap_or(bytes);
     let failed = |source: io::Error| {
         let doing = match take_back(file, start, part) {
             Ok(true) => "append (the file has its old length again)",
-            Ok(false) => {
-                "append (others wrote after it, so a part of the new lines stays in the file)"
-            }
+            Ok(false) => "append (others wrote after it, so a part of the new lines stays in the file)",
             Err(_) => "append, nor cut off the part that was written",
         };
         StoreError::io(path, doing)(source)
     };
 
     if written < bytes.len() {
-        let what = format!(
-            "{written} of {} bytes were written; is the disk full?",
-            bytes.len()
-        );
+        let what = format!("{written} of {} bytes were written; is the disk full?", bytes.len());
         return Err(failed(io::Error::new(io::ErrorKind::WriteZero, what)));
     }
     file.sync_all().map_err(failed)?;
     if !paths::holds(file, start, bytes).map_err(failed)? {
         // Not ours any more, so not ours to cut off.
-        return Err(StoreError::Changed {
-            path: path.clone(),
-            what: "what was appended reads back differently".to_owned(),
-        });
+        return Err(StoreError::Changed { path: path.clone(), what: "what was appended reads back differently".to_owned() });
     }
     // A writer without the lock came between the comparison and the write, and left an unfinished line
     // that ours would now be glued to.
-    let glued = start > size
-        && bytes.first() != Some(&b'\n')
-        && paths::read_at(file, start - 1, 1).map_err(failed)? != Some(vec![b'\n']);
+    let glued = start > size && bytes.first() != Some(&b'\n') && paths::read_at(file, start - 1, 1).map_err(failed)? != Some(vec![b'\n']);
     if glued {
         let what = match take_back(file, start, bytes) {
             Ok(true) => "another program was writing a line; nothing was appended",
             _ => "another program was writing a line; the new lines follow it without a newline",
         };
-        return Err(StoreError::Changed {
-            path: path.clone(),
-            what: what.to_owned(),
-        });
+        return Err(StoreError::Changed { path: path.clone(), what: what.to_owned() });
     }
     Ok(start)
 }
@@ -197,13 +164,7 @@ fn take_back(file: &File, start: u64, part: &[u8]) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::string_slice
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
     use super::*;
     use crate::store::fingerprint;
 
@@ -212,11 +173,7 @@ mod tests {
         let path = dir.path().join("s.jsonl");
         fs::write(&path, bytes).unwrap();
         let (_, print) = fingerprint::open(&path).unwrap();
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(&path)
-            .unwrap();
+        let file = fs::OpenOptions::new().read(true).append(true).open(&path).unwrap();
         (dir, file, print)
     }
 

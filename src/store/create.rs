@@ -22,16 +22,10 @@ use std::path::Path;
 /// [`StoreError::HardLinked`] for one that must not be replaced; [`StoreError::Io`] for the errors of
 /// `write` and of the disk. Then the target is what it was and no temporary file is left. One exception: if
 /// only syncing the folder fails, the error is reported although the file is in place.
-pub fn create(
-    target: &Path,
-    overwrite: bool,
-    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-) -> Result<u64, StoreError> {
+pub fn create(target: &Path, overwrite: bool, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<u64, StoreError> {
     let creating = || StoreError::io(target, "create");
     let real = paths::resolve(target).map_err(creating())?;
-    let exists = || StoreError::Exists {
-        path: target.to_owned(),
-    };
+    let exists = || StoreError::Exists { path: target.to_owned() };
     let old = match fs::symlink_metadata(&real) {
         Ok(meta) => {
             paths::must_be_file(&real, &meta)?;
@@ -48,9 +42,7 @@ pub fn create(
     let temp = TempFile::beside(&real).map_err(creating())?;
     let writing = || StoreError::io(target, "write");
     let mut buffer = BufWriter::with_capacity(64 * 1024, temp.file());
-    write(&mut buffer)
-        .and_then(|()| buffer.flush())
-        .map_err(writing())?;
+    write(&mut buffer).and_then(|()| buffer.flush()).map_err(writing())?;
     drop(buffer);
     if let Some(old) = &old {
         let ours = temp.file().metadata().map_err(writing())?;
@@ -59,9 +51,7 @@ pub fn create(
             let _ = std::os::unix::fs::fchown(temp.file(), Some(old.uid()), Some(old.gid()));
         }
         // After the owner, whose change can clear bits.
-        temp.file()
-            .set_permissions(Permissions::from_mode(old.mode() & 0o777))
-            .map_err(writing())?;
+        temp.file().set_permissions(Permissions::from_mode(old.mode() & 0o777)).map_err(writing())?;
     }
     temp.file().sync_all().map_err(writing())?;
     let bytes = temp.file().metadata().map_err(writing())?.len();
@@ -71,7 +61,6 @@ pub fn create(
         io::ErrorKind::AlreadyExists => exists(),
         _ => creating()(e),
     })?;
-    paths::sync_folder(paths::folder(&real))
-        .map_err(StoreError::io(target, "sync the folder of the new file"))?;
+    paths::sync_folder(paths::folder(&real)).map_err(StoreError::io(target, "sync the folder of the new file"))?;
     Ok(bytes)
 }

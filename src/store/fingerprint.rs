@@ -87,27 +87,15 @@ pub fn open(path: &Path) -> Result<(File, Fingerprint), StoreError> {
     // Asked before opening too: a socket cannot be opened at all, and opening a device can have effects.
     let meta = std::fs::metadata(&real).map_err(StoreError::io(path, "open"))?;
     paths::must_be_file(&real, &meta)?;
-    let file = paths::open_real(&real, OFlags::RDONLY, Mode::empty())
-        .map_err(StoreError::io(path, "open"))?;
+    let file = paths::open_real(&real, OFlags::RDONLY, Mode::empty()).map_err(StoreError::io(path, "open"))?;
     let meta = file.metadata().map_err(StoreError::io(path, "read"))?;
     paths::must_be_file(&real, &meta)?;
 
     let size = meta.len();
     let (head, tail) = ends(&file, size)
         .map_err(StoreError::io(path, "read"))?
-        .ok_or_else(|| StoreError::Changed {
-            path: real.clone(),
-            what: "it became shorter while it was opened".to_owned(),
-        })?;
-    let print = Fingerprint {
-        dev: meta.dev(),
-        ino: meta.ino(),
-        size,
-        mtime: mtime(&meta),
-        head,
-        tail,
-        path: real,
-    };
+        .ok_or_else(|| StoreError::Changed { path: real.clone(), what: "it became shorter while it was opened".to_owned() })?;
+    let print = Fingerprint { dev: meta.dev(), ino: meta.ino(), size, mtime: mtime(&meta), head, tail, path: real };
     Ok((file, print))
 }
 
@@ -148,12 +136,7 @@ impl Fingerprint {
             return Ok(State::Changed("another file has its name".to_owned()));
         }
         let now = meta.len();
-        let shorter = |now: u64| {
-            Ok(State::Changed(format!(
-                "it has {now} bytes, fewer than the {} that were read",
-                self.size
-            )))
-        };
+        let shorter = |now: u64| Ok(State::Changed(format!("it has {now} bytes, fewer than the {} that were read", self.size)));
         if now < self.size {
             return shorter(now);
         }
@@ -168,15 +151,9 @@ impl Fingerprint {
         }
         // In a short file the remembered end reaches into the slot, which may differ.
         let start = self.size.saturating_sub(self.tail.len() as u64);
-        let skip = if slot {
-            HEAD.saturating_sub(usize::try_from(start).unwrap_or(usize::MAX))
-        } else {
-            0
-        };
+        let skip = if slot { HEAD.saturating_sub(usize::try_from(start).unwrap_or(usize::MAX)) } else { 0 };
         if self.tail.get(skip..) != tail.get(skip..) {
-            return Ok(State::Changed(
-                "the last bytes of what was read were rewritten".to_owned(),
-            ));
+            return Ok(State::Changed("the last bytes of what was read were rewritten".to_owned()));
         }
         if now > self.size {
             let len = usize::try_from(now - self.size).unwrap_or(usize::MAX);
@@ -215,9 +192,7 @@ impl Fingerprint {
 /// Whether these are exactly the 256 bytes of a title slot. A title line of another length is never
 /// overwritten in place, so it gets no exception.
 fn is_title_slot(head: &[u8]) -> bool {
-    head.len() == HEAD
-        && head.starts_with(SLOT_START)
-        && memchr::memchr(b'\n', head) == Some(HEAD - 1)
+    head.len() == HEAD && head.starts_with(SLOT_START) && memchr::memchr(b'\n', head) == Some(HEAD - 1)
 }
 
 /// The first and the last bytes of the first `size` bytes; `None` when there are fewer.
@@ -237,13 +212,7 @@ fn mtime(meta: &Metadata) -> (i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::string_slice
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
     use super::*;
     use proptest::prelude::*;
     use std::fs;
@@ -265,8 +234,7 @@ mod tests {
     /// Far enough from the present that no clock tick can hide the change.
     fn touch(path: &Path) {
         let file = fs::OpenOptions::new().append(true).open(path).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(60))
-            .unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     }
 
     fn why(state: State) -> String {
@@ -340,11 +308,7 @@ mod tests {
             bytes.extend(std::iter::repeat_n(b'x', rest));
             let (_dir, path) = file_with(&bytes);
             let (_file, print) = open(&path).unwrap();
-            let handle = fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(&path)
-                .unwrap();
+            let handle = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
             assert_eq!(print.retitled(&handle).unwrap(), None);
             handle.write_all_at(&slot("new"), 0).unwrap();
             touch(&path);

@@ -68,10 +68,7 @@ pub fn acquire(session: &Path, wait: Duration) -> Result<SessionLock, StoreError
     let attempts = Attempts { start, wait };
     let os = take_os(&real, &attempts)?;
     let file = take_file(&real, &attempts)?;
-    Ok(SessionLock {
-        _file: file,
-        _os: os,
-    })
+    Ok(SessionLock { _file: file, _os: os })
 }
 
 /// One time limit over both locks.
@@ -85,10 +82,7 @@ impl Attempts {
     fn pause(&self, real: &Path) -> Result<(), StoreError> {
         let left = self.wait.saturating_sub(self.start.elapsed());
         if left.is_zero() {
-            return Err(StoreError::Locked {
-                path: real.to_owned(),
-                holder: holder(real),
-            });
+            return Err(StoreError::Locked { path: real.to_owned(), holder: holder(real) });
         }
         std::thread::sleep(PAUSE.min(left));
         Ok(())
@@ -110,12 +104,7 @@ fn take_os(real: &Path, attempts: &Attempts) -> Result<OsLock, StoreError> {
     let path = paths::sidecar(real, OS_SUFFIX);
     let opening = || StoreError::io(&path, "open the lock");
     loop {
-        let file = paths::open_real(
-            &path,
-            OFlags::RDWR | OFlags::CREATE,
-            Mode::RUSR | Mode::WUSR,
-        )
-        .map_err(opening())?;
+        let file = paths::open_real(&path, OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR).map_err(opening())?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 let lock = OsLock(file);
@@ -173,8 +162,7 @@ fn take_file(real: &Path, attempts: &Attempts) -> Result<LockFile, StoreError> {
         };
         match (before.take(), abandoned) {
             (Some(first), Some(second)) if first == second => {
-                remove(real, &path, &second)
-                    .map_err(StoreError::io(&path, "remove the abandoned lock"))?;
+                remove(real, &path, &second).map_err(StoreError::io(&path, "remove the abandoned lock"))?;
                 // At once: the time may be up, but the lock is free.
                 continue;
             }
@@ -189,11 +177,7 @@ fn create(path: &Path) -> io::Result<LockFile> {
     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let content = format!("{}:{}\n", std::process::id(), since.as_millis()).into_bytes();
     let ((dev, ino), tracked) = temp::track(|| {
-        let mut file = paths::open_real(
-            path,
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
-            Mode::RUSR | Mode::WUSR,
-        )?;
+        let mut file = paths::open_real(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR)?;
         let written = file.metadata().and_then(|meta| {
             file.write_all(&content)?;
             Ok((meta.dev(), meta.ino()))
@@ -206,13 +190,7 @@ fn create(path: &Path) -> io::Result<LockFile> {
             }
         }
     })?;
-    Ok(LockFile {
-        path: path.to_owned(),
-        dev,
-        ino,
-        content,
-        _tracked: tracked,
-    })
+    Ok(LockFile { path: path.to_owned(), dev, ino, content, _tracked: tracked })
 }
 
 /// A lock file at one moment. Equal only for the same file with the same bytes.
@@ -239,12 +217,7 @@ fn look(path: &Path) -> Look {
         }
         let mut content = Vec::new();
         (&file).take(LONGEST).read_to_end(&mut content)?;
-        Ok(Seen {
-            dev: meta.dev(),
-            ino: meta.ino(),
-            modified: meta.modified()?,
-            content,
-        })
+        Ok(Seen { dev: meta.dev(), ino: meta.ino(), modified: meta.modified()?, content })
     });
     match seen {
         Ok(seen) => Look::There(seen),
@@ -256,11 +229,7 @@ fn look(path: &Path) -> Look {
 impl Seen {
     /// The process in the line, and whether its number is known to be whole.
     fn pid(&self) -> Option<(Pid, bool)> {
-        let digits = self
-            .content
-            .iter()
-            .position(|b| !b.is_ascii_digit())
-            .unwrap_or(self.content.len());
+        let digits = self.content.iter().position(|b| !b.is_ascii_digit()).unwrap_or(self.content.len());
         let number = self.content.get(..digits)?;
         let number: i32 = std::str::from_utf8(number).ok()?.parse().ok()?;
         let pid = (number > 0).then(|| Pid::from_raw(number)).flatten()?;
@@ -272,9 +241,7 @@ impl Seen {
         let old = self.modified.elapsed().is_ok_and(|age| age > NAMELESS);
         match self.pid() {
             // No permission to signal it means that it lives.
-            Some((pid, whole)) => {
-                rustix::process::test_kill_process(pid) == Err(Errno::SRCH) && (whole || old)
-            }
+            Some((pid, whole)) => rustix::process::test_kill_process(pid) == Err(Errno::SRCH) && (whole || old),
             None => old,
         }
     }
@@ -324,22 +291,11 @@ fn holder(real: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::string_slice
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
     use super::*;
 
     fn seen(content: &str, age_ms: u64) -> Seen {
-        Seen {
-            dev: 1,
-            ino: 1,
-            modified: SystemTime::now() - Duration::from_millis(age_ms),
-            content: content.as_bytes().to_vec(),
-        }
+        Seen { dev: 1, ino: 1, modified: SystemTime::now() - Duration::from_millis(age_ms), content: content.as_bytes().to_vec() }
     }
 
     /// A number that no process has: of a child that has ended and been waited for.
@@ -361,16 +317,7 @@ mod tests {
     fn a_lock_without_a_readable_pid_is_abandoned_when_old() {
         let dead = dead_pid();
         let torn = dead.to_string();
-        for content in [
-            "",
-            "\n",
-            "abc:1\n",
-            ":1\n",
-            "0:1\n",
-            "-4:1\n",
-            "99999999999:1\n",
-            &torn,
-        ] {
+        for content in ["", "\n", "abc:1\n", ":1\n", "0:1\n", "-4:1\n", "99999999999:1\n", &torn] {
             assert!(!seen(content, 100).is_abandoned(), "{content:?}");
             assert!(seen(content, 600).is_abandoned(), "{content:?}");
         }
@@ -385,9 +332,7 @@ mod tests {
         let real = dir.path().join("s");
         let path = paths::sidecar(&real, FILE_SUFFIX);
         fs::write(&path, "1:1\n").unwrap();
-        let Look::There(judged) = look(&path) else {
-            panic!()
-        };
+        let Look::There(judged) = look(&path) else { panic!() };
         // Another file with the same bytes took its place. Written beside first: a freed inode number
         // may be given out again at once.
         let new = dir.path().join("new");
@@ -395,9 +340,7 @@ mod tests {
         fs::rename(&new, &path).unwrap();
         remove(&real, &path, &judged).unwrap();
         assert!(path.exists());
-        let Look::There(judged) = look(&path) else {
-            panic!()
-        };
+        let Look::There(judged) = look(&path) else { panic!() };
         remove(&real, &path, &judged).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

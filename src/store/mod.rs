@@ -137,26 +137,19 @@ impl StoreError {
                 let mut hint = "run again when the other program has finished writing".to_owned();
                 if holder.is_some() {
                     let lock = paths::sidecar(path, lock::FILE_SUFFIX);
-                    hint.push_str(&format!(
-                        "; if that process does not use this session, remove {}",
-                        lock.display()
-                    ));
+                    hint.push_str(&format!("; if that process does not use this session, remove {}", lock.display()));
                 }
                 Some(hint)
             }
             Self::Changed { .. } => Some("run again on the file as it is now".to_owned()),
-            Self::ReadOnly { .. } => {
-                Some("allow writing (chmod u+w), or write elsewhere with -o".to_owned())
-            }
-            Self::HardLinked { .. } => {
-                Some("write elsewhere with -o, or replace the link by a copy".to_owned())
-            }
+            Self::ReadOnly { .. } => Some("allow writing (chmod u+w), or write elsewhere with -o".to_owned()),
+            Self::HardLinked { .. } => Some("write elsewhere with -o, or replace the link by a copy".to_owned()),
             Self::Exists { .. } => Some("--overwrite replaces it".to_owned()),
             Self::NotAFile { .. } => None,
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull
-                | io::ErrorKind::QuotaExceeded
-                | io::ErrorKind::WriteZero => Some("free some disk space and run again".to_owned()),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::WriteZero => {
+                    Some("free some disk space and run again".to_owned())
+                }
                 _ => None,
             },
         }
@@ -164,65 +157,37 @@ impl StoreError {
 
     /// For `map_err`: attaches the path and what was being done.
     pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io {
-            path: path.to_owned(),
-            doing,
-            source,
-        }
+        move |source| Self::Io { path: path.to_owned(), doing, source }
     }
 
     /// Like [`StoreError::io`] for opening with the intent to write, where a missing permission has a
     /// variant of its own.
     pub(crate) fn open_for_writing(path: &Path, source: io::Error) -> Self {
         match source.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly {
-                path: path.to_owned(),
-            },
-            _ => Self::Io {
-                path: path.to_owned(),
-                doing: "open for writing",
-                source,
-            },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path: path.to_owned() },
+            _ => Self::Io { path: path.to_owned(), doing: "open for writing", source },
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::string_slice
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
     use super::*;
 
     #[test]
     fn only_locked_and_changed_are_conflicts() {
         let path = PathBuf::from("/x/s.jsonl");
-        let locked = StoreError::Locked {
-            path: path.clone(),
-            holder: Some("process 7".to_owned()),
-        };
+        let locked = StoreError::Locked { path: path.clone(), holder: Some("process 7".to_owned()) };
         assert!(locked.is_conflict());
         assert_eq!(locked.to_string(), "/x/s.jsonl: locked by process 7");
         assert!(locked.hint().unwrap().contains("/x/.s.jsonl.lock"));
-        let changed = StoreError::Changed {
-            path: path.clone(),
-            what: "it is gone".to_owned(),
-        };
+        let changed = StoreError::Changed { path: path.clone(), what: "it is gone".to_owned() };
         assert!(changed.is_conflict());
         for other in [
             StoreError::ReadOnly { path: path.clone() },
-            StoreError::HardLinked {
-                path: path.clone(),
-                links: 2,
-            },
-            StoreError::NotAFile {
-                path: path.clone(),
-                kind: "a folder",
-            },
+            StoreError::HardLinked { path: path.clone(), links: 2 },
+            StoreError::NotAFile { path: path.clone(), kind: "a folder" },
             StoreError::Exists { path: path.clone() },
             StoreError::io(&path, "read")(io::Error::other("x")),
         ] {
@@ -234,10 +199,7 @@ mod tests {
 
     #[test]
     fn a_lock_without_a_known_holder_names_none_and_offers_no_removal() {
-        let locked = StoreError::Locked {
-            path: PathBuf::from("s"),
-            holder: None,
-        };
+        let locked = StoreError::Locked { path: PathBuf::from("s"), holder: None };
         assert_eq!(locked.to_string(), "s: locked");
         assert!(!locked.hint().unwrap().contains("remove"));
     }

@@ -30,9 +30,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
             }
         }
     }
-    Err(io::Error::from_raw_os_error(
-        rustix::io::Errno::LOOP.raw_os_error(),
-    ))
+    Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
 }
 
 /// The folder that holds `path`; `.` for a bare name.
@@ -75,32 +73,22 @@ pub(crate) fn must_be_file(real: &Path, meta: &Metadata) -> Result<(), StoreErro
     } else {
         "a device"
     };
-    Err(StoreError::NotAFile {
-        path: real.to_owned(),
-        kind,
-    })
+    Err(StoreError::NotAFile { path: real.to_owned(), kind })
 }
 
 /// Errors for a file that must not be written: no regular file, read-only, or known under several names.
 /// Root may write to a file without any write bit; whoever took the bits away meant it, so we do not.
 pub(crate) fn must_be_writable(real: &Path, meta: &Metadata) -> Result<(), StoreError> {
     must_be_file(real, meta)?;
-    let read_only = || StoreError::ReadOnly {
-        path: real.to_owned(),
-    };
+    let read_only = || StoreError::ReadOnly { path: real.to_owned() };
     if meta.mode() & 0o222 == 0 {
         return Err(read_only());
     }
     if meta.nlink() > 1 {
-        return Err(StoreError::HardLinked {
-            path: real.to_owned(),
-            links: meta.nlink(),
-        });
+        return Err(StoreError::HardLinked { path: real.to_owned(), links: meta.nlink() });
     }
     match rustix::fs::access(real, Access::WRITE_OK) {
-        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::ROFS | rustix::io::Errno::PERM) => {
-            Err(read_only())
-        }
+        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::ROFS | rustix::io::Errno::PERM) => Err(read_only()),
         // Anything else shows up, with its own words, when the file is opened.
         _ => Ok(()),
     }
@@ -134,29 +122,14 @@ pub(crate) fn holds(file: &File, offset: u64, bytes: &[u8]) -> io::Result<bool> 
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     let synced = File::open(folder).and_then(|f| f.sync_all());
     match synced {
-        Err(e)
-            if matches!(
-                e.kind(),
-                io::ErrorKind::PermissionDenied
-                    | io::ErrorKind::InvalidInput
-                    | io::ErrorKind::Unsupported
-            ) =>
-        {
-            Ok(())
-        }
+        Err(e) if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
         other => other,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::string_slice
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
     use super::*;
     use std::os::unix::fs::symlink;
 
@@ -179,9 +152,7 @@ mod tests {
         symlink("a", dir.path().join("b")).unwrap();
         assert!(resolve(&dir.path().join("a")).is_err());
         assert!(resolve(&dir.path().join("none/x")).is_err());
-        assert!(
-            resolve(Path::new("")).is_err() || resolve(Path::new("")).is_ok_and(|p| p.is_dir())
-        );
+        assert!(resolve(Path::new("")).is_err() || resolve(Path::new("")).is_ok_and(|p| p.is_dir()));
     }
 
     #[test]
@@ -199,9 +170,6 @@ mod tests {
 
     #[test]
     fn sidecars_lie_beside_the_file() {
-        assert_eq!(
-            sidecar(Path::new("/a/s.jsonl"), ".lock"),
-            Path::new("/a/.s.jsonl.lock")
-        );
+        assert_eq!(sidecar(Path::new("/a/s.jsonl"), ".lock"), Path::new("/a/.s.jsonl.lock"));
     }
 }

@@ -30,10 +30,7 @@ struct Files {
 
 impl Files {
     const fn new() -> Self {
-        Self {
-            paths: Mutex::new(Vec::new()),
-            commits: RwLock::new(()),
-        }
+        Self { paths: Mutex::new(Vec::new()), commits: RwLock::new(()) }
     }
 
     /// A thread that panicked while it held the list leaves it usable: pushes and removals are whole.
@@ -42,10 +39,7 @@ impl Files {
     }
 
     /// Creates a file and lists it in one step, so that no file exists that is not listed.
-    fn track<T>(
-        &'static self,
-        create: impl FnOnce() -> io::Result<(T, PathBuf)>,
-    ) -> io::Result<(T, Tracked)> {
+    fn track<T>(&'static self, create: impl FnOnce() -> io::Result<(T, PathBuf)>) -> io::Result<(T, Tracked)> {
         let mut paths = self.paths();
         let (made, path) = create()?;
         paths.push(path.clone());
@@ -86,9 +80,7 @@ impl Drop for Tracked {
 }
 
 /// Creates a file through `create` and lists it for [`remove_all`].
-pub(crate) fn track<T>(
-    create: impl FnOnce() -> io::Result<(T, PathBuf)>,
-) -> io::Result<(T, Tracked)> {
+pub(crate) fn track<T>(create: impl FnOnce() -> io::Result<(T, PathBuf)>) -> io::Result<(T, Tracked)> {
     FILES.track(create)
 }
 
@@ -109,9 +101,7 @@ pub struct Commit {
 /// anything else. Blocks for good once [`stop`] was called and its result is alive.
 #[must_use]
 pub fn commit() -> Commit {
-    Commit {
-        _guard: FILES.commits.read().unwrap_or_else(PoisonError::into_inner),
-    }
+    Commit { _guard: FILES.commits.read().unwrap_or_else(PoisonError::into_inner) }
 }
 
 /// Keeps new commits from starting and new files from being created while it lives.
@@ -128,14 +118,8 @@ pub struct Stopped {
 #[must_use]
 pub fn stop() -> Stopped {
     // In this order: a commit takes its file off the list before it ends.
-    let commits = FILES
-        .commits
-        .write()
-        .unwrap_or_else(PoisonError::into_inner);
-    Stopped {
-        _commits: commits,
-        _paths: FILES.remove_all(),
-    }
+    let commits = FILES.commits.write().unwrap_or_else(PoisonError::into_inner);
+    Stopped { _commits: commits, _paths: FILES.remove_all() }
 }
 
 /// A temporary file in the folder of the file it is to become: mode 0600, a name that no other run can
@@ -189,11 +173,7 @@ impl TempFile {
     /// Those of renaming.
     pub fn persist(self, target: &Path, overwrite: bool) -> io::Result<()> {
         let Self { file, tracked } = self;
-        let renamed = if overwrite {
-            file.persist(target)
-        } else {
-            file.persist_noclobber(target)
-        };
+        let renamed = if overwrite { file.persist(target) } else { file.persist_noclobber(target) };
         let result = renamed.map(drop).map_err(|e| e.error);
         drop(tracked);
         result
@@ -202,13 +182,7 @@ impl TempFile {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::string_slice
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
     use super::*;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -221,9 +195,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let make = |name: &str| {
             let path = dir.path().join(name);
-            OWN.track(|| fs::write(&path, "x").map(|()| ((), path.clone())))
-                .unwrap()
-                .1
+            OWN.track(|| fs::write(&path, "x").map(|()| ((), path.clone()))).unwrap().1
         };
         let (a, b, gone) = (make("a"), make("b"), make("gone"));
         drop(b);
@@ -247,16 +219,10 @@ mod tests {
     fn a_temporary_file_is_private_unique_and_goes_when_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("out.md");
-        let (one, two) = (
-            TempFile::beside(&target).unwrap(),
-            TempFile::beside(&target).unwrap(),
-        );
+        let (one, two) = (TempFile::beside(&target).unwrap(), TempFile::beside(&target).unwrap());
         assert_ne!(one.path(), two.path());
         let name = one.path().file_name().unwrap().to_str().unwrap();
-        assert!(
-            name.starts_with(".out.md.") && name.ends_with(SUFFIX),
-            "{name}"
-        );
+        assert!(name.starts_with(".out.md.") && name.ends_with(SUFFIX), "{name}");
         let mode = one.file().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o600);
         drop((one, two));
@@ -271,10 +237,7 @@ mod tests {
         let refused = TempFile::beside(&target).unwrap().persist(&target, false);
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&target).unwrap(), b"old");
-        TempFile::beside(&target)
-            .unwrap()
-            .persist(&target, true)
-            .unwrap();
+        TempFile::beside(&target).unwrap().persist(&target, true).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
@@ -283,10 +246,7 @@ mod tests {
     fn the_longest_possible_name_gets_a_temporary_file_too() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("n".repeat(255));
-        TempFile::beside(&target)
-            .unwrap()
-            .persist(&target, false)
-            .unwrap();
+        TempFile::beside(&target).unwrap().persist(&target, false).unwrap();
         assert!(target.exists());
     }
 }

@@ -4,11 +4,7 @@
 //! bytes of a session. The committed files under `testdata/` are made with the same functions (the generator includes
 //! this file by path), hence a test that builds a session at run time and one that reads a file agree on the format.
 //! Everything is deterministic: equal arguments give equal bytes.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "included by several test crates and by xtask; none uses all of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "included by several test crates and by xtask; none uses all of it")]
 
 use serde_json::{Map, Value, json};
 
@@ -30,8 +26,7 @@ pub fn file<L: AsRef<str>>(lines: &[L]) -> Vec<u8> {
 
 /// The header line of a version 3 session with id `s1` in `/w`.
 pub fn header() -> String {
-    json!({"type": "session", "version": 3, "id": "s1", "timestamp": STAMP, "cwd": "/w"})
-        .to_string()
+    json!({"type": "session", "version": 3, "id": "s1", "timestamp": STAMP, "cwd": "/w"}).to_string()
 }
 
 /// omp's title slot: exactly 255 bytes, 256 with the newline, because omp overwrites it in place.
@@ -47,30 +42,16 @@ pub fn title_slot(title: &str, updated_at: &str) -> String {
 }
 
 /// Any entry: `type`, `id`, `parentId`, [`STAMP`], then the members of the object `fields` in their order.
-pub fn entry<'a>(
-    kind: &str,
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    fields: Value,
-) -> String {
+pub fn entry<'a>(kind: &str, id: &str, parent: impl Into<Option<&'a str>>, fields: Value) -> String {
     entry_at(kind, id, parent, STAMP, fields)
 }
 
 /// [`entry`] with its own ISO timestamp.
-pub fn entry_at<'a>(
-    kind: &str,
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    timestamp: &str,
-    fields: Value,
-) -> String {
+pub fn entry_at<'a>(kind: &str, id: &str, parent: impl Into<Option<&'a str>>, timestamp: &str, fields: Value) -> String {
     let mut object = Map::new();
     object.insert("type".into(), kind.into());
     object.insert("id".into(), id.into());
-    object.insert(
-        "parentId".into(),
-        parent.into().map_or(Value::Null, Value::from),
-    );
+    object.insert("parentId".into(), parent.into().map_or(Value::Null, Value::from));
     object.insert("timestamp".into(), timestamp.into());
     if let Value::Object(fields) = fields {
         object.extend(fields);
@@ -86,11 +67,7 @@ pub fn message<'a>(id: &str, parent: impl Into<Option<&'a str>>, message: Value)
 /// A user message; `content` is a string or a content array.
 pub fn user<'a>(id: &str, parent: impl Into<Option<&'a str>>, content: impl Into<Value>) -> String {
     let content: Value = content.into();
-    message(
-        id,
-        parent,
-        json!({"role": "user", "content": content, "timestamp": 1}),
-    )
+    message(id, parent, json!({"role": "user", "content": content, "timestamp": 1}))
 }
 
 /// An assistant message without `usage` that ended with `stop`.
@@ -99,12 +76,7 @@ pub fn assistant<'a>(id: &str, parent: impl Into<Option<&'a str>>, blocks: Value
 }
 
 /// [`assistant`] with more or other message members, such as `usage`, `stopReason`, `errorMessage`.
-pub fn assistant_with<'a>(
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    blocks: Value,
-    extra: Value,
-) -> String {
+pub fn assistant_with<'a>(id: &str, parent: impl Into<Option<&'a str>>, blocks: Value, extra: Value) -> String {
     let mut body = json!({
         "role": "assistant", "content": blocks, "api": "anthropic-messages", "provider": "anthropic",
         "model": "claude-sonnet-4-5", "stopReason": "stop", "timestamp": 1,
@@ -114,25 +86,12 @@ pub fn assistant_with<'a>(
 }
 
 /// A tool result with one text block and `isError: false`.
-pub fn tool_result<'a>(
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    call: &str,
-    name: &str,
-    text: &str,
-) -> String {
+pub fn tool_result<'a>(id: &str, parent: impl Into<Option<&'a str>>, call: &str, name: &str, text: &str) -> String {
     tool_result_with(id, parent, call, name, json!([tx(text)]), json!({}))
 }
 
 /// [`tool_result`] with any content and more or other message members, such as `isError`, `details`, `useless`.
-pub fn tool_result_with<'a>(
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    call: &str,
-    name: &str,
-    content: Value,
-    extra: Value,
-) -> String {
+pub fn tool_result_with<'a>(id: &str, parent: impl Into<Option<&'a str>>, call: &str, name: &str, content: Value, extra: Value) -> String {
     let mut body = json!({
         "role": "toolResult", "toolCallId": call, "toolName": name, "content": content, "isError": false,
         "timestamp": 1,
@@ -142,39 +101,19 @@ pub fn tool_result_with<'a>(
 }
 
 /// A compaction entry with `tokensBefore` 1000.
-pub fn compaction<'a>(
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    summary: &str,
-    first_kept: &str,
-) -> String {
+pub fn compaction<'a>(id: &str, parent: impl Into<Option<&'a str>>, summary: &str, first_kept: &str) -> String {
     let fields = json!({"summary": summary, "firstKeptEntryId": first_kept, "tokensBefore": 1000});
     entry("compaction", id, parent, fields)
 }
 
 /// A branch summary of the branch that ended in `from`.
-pub fn branch_summary<'a>(
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    from: &str,
-    summary: &str,
-) -> String {
-    entry(
-        "branch_summary",
-        id,
-        parent,
-        json!({"fromId": from, "summary": summary}),
-    )
+pub fn branch_summary<'a>(id: &str, parent: impl Into<Option<&'a str>>, from: &str, summary: &str) -> String {
+    entry("branch_summary", id, parent, json!({"fromId": from, "summary": summary}))
 }
 
 /// A label `mark` on `target`.
 pub fn label<'a>(id: &str, parent: impl Into<Option<&'a str>>, target: &str) -> String {
-    entry(
-        "label",
-        id,
-        parent,
-        json!({"targetId": target, "label": "mark"}),
-    )
+    entry("label", id, parent, json!({"targetId": target, "label": "mark"}))
 }
 
 /// omp's `reset_boundary` (`/clear`).
@@ -183,13 +122,7 @@ pub fn reset<'a>(id: &str, parent: impl Into<Option<&'a str>>) -> String {
 }
 
 /// A user shell command and its output.
-pub fn bash_execution<'a>(
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    command: &str,
-    output: &str,
-    excluded: bool,
-) -> String {
+pub fn bash_execution<'a>(id: &str, parent: impl Into<Option<&'a str>>, command: &str, output: &str, excluded: bool) -> String {
     let mut body = json!({
         "role": "bashExecution", "command": command, "output": output, "exitCode": 0, "cancelled": false,
         "truncated": false, "timestamp": 1,
@@ -201,18 +134,8 @@ pub fn bash_execution<'a>(
 }
 
 /// An extension's message to the model.
-pub fn custom_message<'a>(
-    id: &str,
-    parent: impl Into<Option<&'a str>>,
-    custom_type: &str,
-    content: &str,
-) -> String {
-    entry(
-        "custom_message",
-        id,
-        parent,
-        json!({"customType": custom_type, "content": content, "display": true}),
-    )
+pub fn custom_message<'a>(id: &str, parent: impl Into<Option<&'a str>>, custom_type: &str, content: &str) -> String {
+    entry("custom_message", id, parent, json!({"customType": custom_type, "content": content, "display": true}))
 }
 
 /// A text block.
@@ -249,9 +172,7 @@ pub fn words(chars: usize) -> String {
 
 /// [`words`] that start counting at `first`: fillers of one session do not repeat each other.
 pub fn words_from(first: usize, chars: usize) -> String {
-    const NAMES: [&str; 8] = [
-        "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta",
-    ];
+    const NAMES: [&str; 8] = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"];
     let mut out = String::with_capacity(chars + 16);
     for (number, name) in (first..).zip(NAMES.iter().cycle()) {
         if out.len() >= chars {
@@ -273,9 +194,7 @@ pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     (0..len)
         .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             state.to_be_bytes().first().copied().unwrap_or(0)
         })
         .collect()
@@ -289,10 +208,7 @@ pub fn base64(bytes: &[u8]) -> String {
         let byte = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for (i, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-            let symbol = ALPHABET
-                .get((bits >> shift & 63) as usize)
-                .copied()
-                .unwrap_or(b'=');
+            let symbol = ALPHABET.get((bits >> shift & 63) as usize).copied().unwrap_or(b'=');
             out.push(char::from(if i <= chunk.len() { symbol } else { b'=' }));
         }
     }

@@ -111,8 +111,7 @@ fn r17_any_other_change_is_a_conflict() {
     assert!(replaced.contains("another file"), "{replaced}");
     let rewritten = conflict(|s| {
         let file = OpenOptions::new().write(true).open(&s.path).unwrap();
-        file.set_modified(SystemTime::now() + Duration::from_secs(9))
-            .unwrap();
+        file.set_modified(SystemTime::now() + Duration::from_secs(9)).unwrap();
     });
     assert!(rewritten.contains("in place"), "{rewritten}");
     let gone = conflict(|s| fs::remove_file(&s.path).unwrap());
@@ -202,20 +201,11 @@ fn r16_many_writers_lose_nothing_and_tear_nothing() {
         });
     });
     let text = String::from_utf8(s.bytes()).unwrap();
-    let text = text
-        .strip_prefix(std::str::from_utf8(OLD).unwrap())
-        .unwrap();
+    let text = text.strip_prefix(std::str::from_utf8(OLD).unwrap()).unwrap();
     // A line of the writer without the lock, seen half done, is kept apart by a newline of ours; once it is
     // whole that is a blank line, which readers skip.
-    let mut found: Vec<_> = text
-        .split_inclusive('\n')
-        .filter(|line| *line != "\n")
-        .map(str::to_owned)
-        .collect();
-    let mut expected: Vec<_> = (0..=THREADS)
-        .flat_map(|t| (0..EACH).map(move |n| (t, n)))
-        .map(|(t, n)| line(t, n))
-        .collect();
+    let mut found: Vec<_> = text.split_inclusive('\n').filter(|line| *line != "\n").map(str::to_owned).collect();
+    let mut expected: Vec<_> = (0..=THREADS).flat_map(|t| (0..EACH).map(move |n| (t, n))).map(|(t, n)| line(t, n)).collect();
     found.sort();
     expected.sort();
     assert!(found == expected, "{} of {}", found.len(), expected.len());

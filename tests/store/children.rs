@@ -15,10 +15,7 @@ const BLOCK: usize = 100_000;
 /// This program again, to play `role` on `path`.
 pub(crate) fn child(role: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", "children::plays_its_role", "--nocapture"])
-        .env(ROLE, role)
-        .env(FILE, path);
+    command.args(["--exact", "children::plays_its_role", "--nocapture"]).env(ROLE, role).env(FILE, path);
     command
 }
 
@@ -138,9 +135,7 @@ fn a_kill_during_appends_costs_at_most_the_line_being_written() {
         appender.wait().unwrap();
         // Killed between creating its lock file and writing the pid, it is respected for 500 ms.
         let mark = b"{\"id\":\"mark\"}\n";
-        append_to(&s.path, mark)
-            .or_else(|_| append_to(&s.path, mark))
-            .unwrap();
+        append_to(&s.path, mark).or_else(|_| append_to(&s.path, mark)).unwrap();
     }
     let bytes = s.bytes();
     assert!(bytes.ends_with(b"\n"));
@@ -165,15 +160,10 @@ fn a_kill_during_appends_costs_at_most_the_line_being_written() {
 fn an_interrupted_process_leaves_nothing_behind_and_nothing_torn() {
     for pause in [1, 5, 9, 20, 45, 80] {
         let s = Session::new("");
-        let status = child("interrupted", &s.path)
-            .env("EPITOME_TEST_PAUSE", pause.to_string())
-            .stdout(Stdio::null())
-            .status()
-            .unwrap();
+        let status = child("interrupted", &s.path).env("EPITOME_TEST_PAUSE", pause.to_string()).stdout(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), Some(130));
         for name in names(s.dir.path()) {
-            let expected = matches!(name.as_str(), ".s.jsonl.lock.os" | "s.jsonl")
-                || name.starts_with("other-");
+            let expected = matches!(name.as_str(), ".s.jsonl.lock.os" | "s.jsonl") || name.starts_with("other-");
             assert!(expected, "{name} after {pause} ms");
         }
         let whole = line();

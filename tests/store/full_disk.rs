@@ -58,10 +58,7 @@ fn a_full_disk_leaves_the_session_as_it_was() {
     assert_eq!(names(disk.path()), after);
 
     // No room for the lock either.
-    let mut filler = fs::File::options()
-        .append(true)
-        .open(disk.path().join("filler"))
-        .unwrap();
+    let mut filler = fs::File::options().append(true).open(disk.path().join("filler")).unwrap();
     while filler.write(&[0; 4096]).is_ok_and(|n| n > 0) {}
     let failed = append_to(&path, line.as_bytes()).unwrap_err();
     assert!(!failed.is_conflict());
@@ -92,10 +89,7 @@ fn e11_a_full_disk_leaves_no_half_written_output() {
 /// Runs under `ulimit -f` with the signal ignored, so that a write over the limit is cut short.
 pub(crate) fn append_over_the_limit(path: &Path) {
     let failed = append_to(path, &[&vec![b'x'; 1 << 20], &b"\n"[..]].concat()).unwrap_err();
-    assert!(
-        matches!(&failed, StoreError::Io { doing, .. } if doing.contains("old length")),
-        "{failed:?}"
-    );
+    assert!(matches!(&failed, StoreError::Io { doing, .. } if doing.contains("old length")), "{failed:?}");
     println!("cut short and taken back");
 }
 
@@ -104,10 +98,7 @@ fn a_write_cut_short_is_taken_back() {
     let s = Session::new(OLD);
     let plain = child("over-the-limit", &s.path);
     let mut limited = Command::new("sh");
-    limited
-        .args(["-c", r#"trap "" XFSZ; ulimit -f 64; exec "$@""#, "sh"])
-        .arg(plain.get_program())
-        .args(plain.get_args());
+    limited.args(["-c", r#"trap "" XFSZ; ulimit -f 64; exec "$@""#, "sh"]).arg(plain.get_program()).args(plain.get_args());
     for (key, value) in plain.get_envs() {
         limited.env(key, value.unwrap());
     }

@@ -55,11 +55,7 @@ fn r16_a_lock_file_of_a_live_process_times_out_and_stays() {
 #[test]
 fn a_lock_of_a_dead_process_is_taken_over() {
     let s = Session::new(OLD);
-    fs::write(
-        s.beside(".s.jsonl.lock"),
-        format!("{}:1700000000000\n", dead_pid()),
-    )
-    .unwrap();
+    fs::write(s.beside(".s.jsonl.lock"), format!("{}:1700000000000\n", dead_pid())).unwrap();
     let start = Instant::now();
     append_to(&s.path, NEW).unwrap();
     assert!(start.elapsed() < WAIT);
@@ -81,9 +77,7 @@ fn a_nameless_lock_is_respected_while_young_and_removed_when_old() {
 
     fs::write(&lock, "no number\n").unwrap();
     let file_now = File::options().append(true).open(&lock).unwrap();
-    file_now
-        .set_modified(SystemTime::now() - Duration::from_secs(2))
-        .unwrap();
+    file_now.set_modified(SystemTime::now() - Duration::from_secs(2)).unwrap();
     let start = Instant::now();
     drop(store::acquire(&s.path, WAIT).unwrap());
     assert!(start.elapsed() < Duration::from_millis(400));
@@ -102,9 +96,7 @@ fn both_locks_are_private_and_name_this_process() {
     let (pid, ms) = content.trim_end().split_once(':').unwrap();
     assert_eq!(pid.parse(), Ok(std::process::id()));
     let ms = Duration::from_millis(ms.parse().unwrap());
-    let age = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH + ms)
-        .unwrap();
+    let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + ms).unwrap();
     assert!(age < Duration::from_secs(60));
     assert!(content.ends_with('\n'));
 

@@ -31,11 +31,7 @@ pub(crate) struct File {
 
 impl File {
     fn new(path: &str, bytes: Vec<u8>, about: &str) -> File {
-        File {
-            path: path.to_owned(),
-            bytes,
-            about: about.to_owned(),
-        }
+        File { path: path.to_owned(), bytes, about: about.to_owned() }
     }
 }
 
@@ -64,11 +60,9 @@ pub(crate) fn write(dir: &Path) -> Result<usize> {
     for file in &files {
         let path = dir.join(&file.path);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)
-                .with_context(|| format!("cannot create {}", folder.display()))?;
+            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }
-        fs::write(&path, &file.bytes)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, &file.bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(files.len())
 }
@@ -91,37 +85,17 @@ fn files() -> Vec<File> {
             agents::pi(),
             "pi: system messages with sections, context edits, usage records, a compaction with its system message",
         ),
-        File::new(
-            "sessions/openclaw.jsonl",
-            agents::openclaw(),
-            "openclaw: its own custom types, results as plain strings",
-        ),
-        File::new(
-            "sessions/v1.jsonl",
-            agents::v1(),
-            "format 1: no version, no ids, `firstKeptEntryIndex`",
-        ),
-        File::new(
-            "sessions/v2.jsonl",
-            agents::v2(),
-            "format 2: a tree with a `hookMessage`",
-        ),
+        File::new("sessions/openclaw.jsonl", agents::openclaw(), "openclaw: its own custom types, results as plain strings"),
+        File::new("sessions/v1.jsonl", agents::v1(), "format 1: no version, no ids, `firstKeptEntryIndex`"),
+        File::new("sessions/v2.jsonl", agents::v2(), "format 2: a tree with a `hookMessage`"),
         File::new(
             "sessions/v4-future.jsonl",
             agents::future(),
             "format 9: unknown entries, roles and blocks, odd spellings of numbers and escapes",
         ),
         File::new("sessions/empty.jsonl", Vec::new(), "no bytes"),
-        File::new(
-            "sessions/header-only.jsonl",
-            crate::sessions::header().into_bytes(),
-            "a header without a newline",
-        ),
-        File::new(
-            "sessions/blank-lines.jsonl",
-            b"\n\n\n\n".to_vec(),
-            "only newlines",
-        ),
+        File::new("sessions/header-only.jsonl", crate::sessions::header().into_bytes(), "a header without a newline"),
+        File::new("sessions/blank-lines.jsonl", b"\n\n\n\n".to_vec(), "only newlines"),
     ];
     files.extend(damaged::files());
     files.extend(cases::files());
@@ -141,30 +115,14 @@ fn readme(files: &[File]) -> String {
          again. All text is made up. Tests that need another session build it with `tests/common/sessions.rs`.\n",
     );
     let parts = [
-        (
-            "sessions",
-            "Whole sessions of several agents and format versions.",
-        ),
-        (
-            "damaged",
-            "One file a kind of damage, named after the problem code that `inspect` reports.",
-        ),
-        (
-            "cases",
-            "Small sessions for faults that users of such tools reported, named after the case that a test covers.",
-        ),
+        ("sessions", "Whole sessions of several agents and format versions."),
+        ("damaged", "One file a kind of damage, named after the problem code that `inspect` reports."),
+        ("cases", "Small sessions for faults that users of such tools reported, named after the case that a test covers."),
     ];
     for (folder, about) in parts {
-        let _ = write!(
-            out,
-            "\n## {folder}/\n\n{about}\n\n| file | bytes | lines | what it shows |\n|---|---:|---:|---|\n"
-        );
+        let _ = write!(out, "\n## {folder}/\n\n{about}\n\n| file | bytes | lines | what it shows |\n|---|---:|---:|---|\n");
         for file in files {
-            let Some(name) = file
-                .path
-                .strip_prefix(folder)
-                .and_then(|name| name.strip_prefix('/'))
-            else {
+            let Some(name) = file.path.strip_prefix(folder).and_then(|name| name.strip_prefix('/')) else {
                 continue;
             };
             let lines = file.bytes.iter().filter(|byte| **byte == b'\n').count();
@@ -172,19 +130,15 @@ fn readme(files: &[File]) -> String {
             let _ = writeln!(out, "| {name} | {} | {lines} | {about} |", file.bytes.len());
         }
     }
-    out.push_str("\nToo large to be files, built by their tests: single lines of many MB, files of many GB, arguments nested 100,000 deep.\n");
+    out.push_str(
+        "\nToo large to be files, built by their tests: single lines of many MB, files of many GB, arguments nested 100,000 deep.\n",
+    );
     out
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::string_slice
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
     use std::collections::{BTreeMap, BTreeSet, HashMap};
     use std::path::PathBuf;
@@ -206,12 +160,7 @@ mod tests {
                 if path.is_dir() {
                     folders.push(path);
                 } else {
-                    let name = path
-                        .strip_prefix(dir)
-                        .unwrap()
-                        .to_str()
-                        .unwrap()
-                        .replace('\\', "/");
+                    let name = path.strip_prefix(dir).unwrap().to_str().unwrap().replace('\\', "/");
                     found.insert(name, fs::read(&path).unwrap());
                 }
             }
@@ -220,19 +169,11 @@ mod tests {
     }
 
     fn get(path: &str) -> Vec<u8> {
-        files()
-            .into_iter()
-            .find(|file| file.path == path)
-            .unwrap()
-            .bytes
+        files().into_iter().find(|file| file.path == path).unwrap().bytes
     }
 
     fn entries(path: &str) -> Vec<Value> {
-        get(path)
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty())
-            .map(|line| serde_json::from_slice(line).unwrap())
-            .collect()
+        get(path).split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
     #[test]
@@ -240,18 +181,10 @@ mod tests {
         let fresh = tempfile::tempdir().unwrap();
         write(fresh.path()).unwrap();
         let (fresh, committed) = (below(fresh.path()), below(&committed()));
-        let names =
-            |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<BTreeSet<_>>();
-        assert_eq!(
-            names(&fresh),
-            names(&committed),
-            "run `cargo run -p xtask -- testdata`"
-        );
+        let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<BTreeSet<_>>();
+        assert_eq!(names(&fresh), names(&committed), "run `cargo run -p xtask -- testdata`");
         for (name, bytes) in &fresh {
-            assert!(
-                *bytes == committed[name],
-                "{name} differs: run `cargo run -p xtask -- testdata`"
-            );
+            assert!(*bytes == committed[name], "{name} differs: run `cargo run -p xtask -- testdata`");
         }
     }
 
@@ -275,27 +208,18 @@ mod tests {
             let path = format!("sessions/{path}.jsonl");
             let mut seen: HashMap<String, String> = HashMap::new();
             let mut calls = BTreeSet::new();
-            for entry in entries(&path)
-                .iter()
-                .filter(|entry| entry["type"] != "session")
-            {
+            for entry in entries(&path).iter().filter(|entry| entry["type"] != "session") {
                 let Some(id) = entry["id"].as_str() else {
                     continue;
                 };
                 if let Some(parent) = entry["parentId"].as_str() {
-                    assert!(
-                        seen.contains_key(parent),
-                        "{path}: {id} has no parent {parent}"
-                    );
+                    assert!(seen.contains_key(parent), "{path}: {id} has no parent {parent}");
                 }
                 let known = seen.insert(id.to_owned(), entry["type"].to_string());
                 assert_eq!(known, None, "{path}: {id} is there twice");
                 for key in ["targetId", "firstKeptEntryId", "fromId"] {
                     if let Some(target) = entry[key].as_str() {
-                        assert!(
-                            seen.contains_key(target),
-                            "{path}: {key} {target} is unknown"
-                        );
+                        assert!(seen.contains_key(target), "{path}: {key} {target} is unknown");
                     }
                 }
                 for block in entry["message"]["content"].as_array().into_iter().flatten() {
@@ -312,34 +236,17 @@ mod tests {
 
     #[test]
     fn title_slots_are_256_bytes() {
-        for path in [
-            "sessions/small.jsonl",
-            "sessions/long.jsonl",
-            "cases/R09-title-slot.jsonl",
-        ] {
-            assert_eq!(
-                get(path).iter().position(|byte| *byte == b'\n'),
-                Some(255),
-                "{path}"
-            );
+        for path in ["sessions/small.jsonl", "sessions/long.jsonl", "cases/R09-title-slot.jsonl"] {
+            assert_eq!(get(path).iter().position(|byte| *byte == b'\n'), Some(255), "{path}");
         }
     }
 
     #[test]
     fn the_long_session_holds_what_its_table_line_says() {
         let entries = entries("sessions/long.jsonl");
-        let tree: Vec<&Value> = entries
-            .iter()
-            .filter(|entry| entry.get("parentId").is_some())
-            .collect();
-        let parents: BTreeSet<&str> = tree
-            .iter()
-            .filter_map(|entry| entry["parentId"].as_str())
-            .collect();
-        let leaves = tree
-            .iter()
-            .filter(|entry| !parents.contains(entry["id"].as_str().unwrap()))
-            .count();
+        let tree: Vec<&Value> = entries.iter().filter(|entry| entry.get("parentId").is_some()).collect();
+        let parents: BTreeSet<&str> = tree.iter().filter_map(|entry| entry["parentId"].as_str()).collect();
+        let leaves = tree.iter().filter(|entry| !parents.contains(entry["id"].as_str().unwrap())).count();
         let of = |kind: &str| tree.iter().filter(|entry| entry["type"] == kind).count();
         assert_eq!((leaves, of("compaction"), of("branch_summary")), (4, 2, 1));
         assert!((250..350).contains(&tree.len()), "{}", tree.len());

@@ -11,10 +11,7 @@ use crate::sessions::{call, file, tx};
 pub(crate) fn pi() -> Vec<u8> {
     let mut s = Story::new(3, "2026-04-11T09:30:00.000Z", SONNET);
     s.line(json!({"type": "session", "version": 3, "id": "0196240c-77aa-7e02-b7c4-9a1f0d5c2b10", "timestamp": s.iso(), "cwd": "/home/dev/projects/harbor"}).to_string());
-    s.push(
-        "model_change",
-        json!({"provider": "anthropic", "modelId": "claude-sonnet-4-5"}),
-    );
+    s.push("model_change", json!({"provider": "anthropic", "modelId": "claude-sonnet-4-5"}));
     s.push("thinking_level_change", json!({"thinkingLevel": "medium"}));
     s.message(json!({
         "role": "system", "content": "You are a coding agent in /home/dev/projects/harbor.",
@@ -24,34 +21,33 @@ pub(crate) fn pi() -> Vec<u8> {
     s.push("session_info", json!({"name": "Tariffs at night"}));
     s.user("The night tariff (22:00 to 06:00) is charged by the begin of a stay only. It must be by the hour. Where is that computed?");
     let big = s.call_id();
-    s.assistant(json!([
-        thought("src/tariff.rs, I think.", 71),
-        call(
-            &big,
-            "bash",
-            json!({"command": "grep -rn tariff src | head"})
-        )
-    ]));
-    let grep = s.result(&big, "bash", "src/tariff.rs:12:pub const NIGHT_RATE: u32 = 250;\nsrc/tariff.rs:40:pub fn charge(booking: &Booking) -> u32 {\n", json!({}));
+    s.assistant(json!([thought("src/tariff.rs, I think.", 71), call(&big, "bash", json!({"command": "grep -rn tariff src | head"}))]));
+    let grep = s.result(
+        &big,
+        "bash",
+        "src/tariff.rs:12:pub const NIGHT_RATE: u32 = 250;\nsrc/tariff.rs:40:pub fn charge(booking: &Booking) -> u32 {\n",
+        json!({}),
+    );
     let read = s.call_id();
-    s.assistant(json!([call(
-        &read,
-        "read",
-        json!({"path": "src/schedule.rs", "offset": 1, "limit": 400})
-    )]));
+    s.assistant(json!([call(&read, "read", json!({"path": "src/schedule.rs", "offset": 1, "limit": 400}))]));
     let listing = s.result(&read, "read", &numbered(SCHEDULE), json!({}));
     s.say("`charge` in src/tariff.rs:40 looks at `booking.from` only. It should add up the hours that lie between 22:00 and 06:00.");
     s.push("usage", json!({"source": "extension", "model": "anthropic/claude-haiku-4-5", "usage": {"input": 640, "output": 31, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 671}}));
     s.push("context_edit", json!({"targetId": listing, "replacement": {"content": [tx("[schedule.rs was read here; 177 lines]")]}}));
-    s.push(
-        "context_edit",
-        json!({"targetId": grep, "replacement": null}),
+    s.push("context_edit", json!({"targetId": grep, "replacement": null}));
+    s.user("Yes. Do it, with a test for a stay from 21:00 to 07:00: two day hours, eight night hours.");
+    s.tool(
+        "",
+        "edit",
+        json!({"path": "src/tariff.rs", "edits": [{"oldText": "if is_night(booking.from)", "newText": "night_minutes(booking)"}]}),
+        "Successfully replaced 1 block(s) in src/tariff.rs.",
     );
-    s.user(
-        "Yes. Do it, with a test for a stay from 21:00 to 07:00: two day hours, eight night hours.",
+    s.tool(
+        "",
+        "bash",
+        json!({"command": "cargo test tariff"}),
+        "running 6 tests\ntest result: ok. 6 passed; 0 failed; 0 ignored; 0 measured; 182 filtered out; finished in 0.01s\n",
     );
-    s.tool("", "edit", json!({"path": "src/tariff.rs", "edits": [{"oldText": "if is_night(booking.from)", "newText": "night_minutes(booking)"}]}), "Successfully replaced 1 block(s) in src/tariff.rs.");
-    s.tool("", "bash", json!({"command": "cargo test tariff"}), "running 6 tests\ntest result: ok. 6 passed; 0 failed; 0 ignored; 0 measured; 182 filtered out; finished in 0.01s\n");
     let kept = s.say("Charged by the hour now; 6 tariff tests pass, the one you asked for among them (2 × 180 + 8 × 250 = 2360).");
     s.message(json!({
         "role": "system", "content": "Skill deploy was unloaded.",
@@ -70,10 +66,7 @@ pub(crate) fn pi() -> Vec<u8> {
     s.message(json!({"role": "bashExecution", "command": "git diff --stat", "output": " src/tariff.rs | 31 ++++++++++++++++++++++++-------\n", "exitCode": 0, "cancelled": false, "truncated": false}));
     let question = s.user("What does a stay of two weeks cost now? Compute it, don't guess.");
     s.push("label", json!({"targetId": question, "label": "two weeks"}));
-    s.push(
-        "custom",
-        json!({"customType": "presets", "data": {"active": "careful"}}),
-    );
+    s.push("custom", json!({"customType": "presets", "data": {"active": "careful"}}));
     s.tool(
         "",
         "bash",
@@ -94,27 +87,24 @@ pub(crate) fn openclaw() -> Vec<u8> {
         output_price: 0,
     };
     let mut s = Story::new(4, "2026-05-06T18:00:00.000Z", model);
-    s.line(json!({"type": "session", "id": "harbor-desk-chat", "version": 3, "timestamp": s.iso(), "cwd": "/srv/agents/harbor-desk"}).to_string());
-    s.push(
-        "model_change",
-        json!({"provider": "openclaw-gateway", "modelId": "gateway-large"}),
+    s.line(
+        json!({"type": "session", "id": "harbor-desk-chat", "version": 3, "timestamp": s.iso(), "cwd": "/srv/agents/harbor-desk"})
+            .to_string(),
     );
+    s.push("model_change", json!({"provider": "openclaw-gateway", "modelId": "gateway-large"}));
     s.push("thinking_level_change", json!({"thinkingLevel": "low"}));
     s.push("custom", json!({"customType": "model-snapshot", "data": {"timestamp": 1_778_090_400_000_u64, "provider": "openclaw-gateway", "modelApi": "openai-completions", "modelId": "gateway-large"}}));
-    s.push(
-        "custom",
-        json!({"customType": "ui_state", "data": {"phase": "idle"}}),
-    );
+    s.push("custom", json!({"customType": "ui_state", "data": {"phase": "idle"}}));
     s.push("custom_message", json!({"customType": "openclaw.runtime-context", "content": "Channel: harbour office. Reply in short sentences.", "display": false, "details": {"source": "openclaw-runtime-context"}}));
     s.user("[message_id: 5512] Is berth 7 free on Saturday?");
     let id = s.call_id();
-    s.assistant(json!([tx("Let me look."), call(&id, "run_terminal", json!({"command": "harbor slots --berth 7 --day saturday", "cwd": "/srv/agents/harbor-desk"}))]));
+    s.assistant(json!([
+        tx("Let me look."),
+        call(&id, "run_terminal", json!({"command": "harbor slots --berth 7 --day saturday", "cwd": "/srv/agents/harbor-desk"}))
+    ]));
     s.message(json!({"role": "toolResult", "toolCallId": id, "toolName": "run_terminal", "content": "00:00-06:00\n20:00-24:00\n", "isError": false}));
     s.say("Berth 7 is free until 06:00 and from 20:00 on Saturday.");
-    s.push(
-        "custom",
-        json!({"customType": "ui_state", "data": {"phase": "answered"}}),
-    );
+    s.push("custom", json!({"customType": "ui_state", "data": {"phase": "answered"}}));
     s.push("custom_message", json!({"customType": "openclaw.runtime-context", "content": "[media attached: quay.jpg]", "display": false, "details": {"source": "openclaw-runtime-context"}}));
     s.user("[message_id: 5513] Book 20:00 to 23:00 for Petrel, please.");
     s.tool(
@@ -155,18 +145,12 @@ pub(crate) fn v1() -> Vec<u8> {
 pub(crate) fn v2() -> Vec<u8> {
     let mut s = Story::new(5, "2025-11-20T12:00:00.000Z", SONNET);
     s.line(json!({"type": "session", "version": 2, "id": "7c3e9a60-52d4-4a0f-8a54-1f6f0c9be2d3", "timestamp": s.iso(), "cwd": "/home/dev/projects/harbor"}).to_string());
-    s.push(
-        "model_change",
-        json!({"provider": "anthropic", "modelId": "claude-sonnet-4-5"}),
-    );
+    s.push("model_change", json!({"provider": "anthropic", "modelId": "claude-sonnet-4-5"}));
     s.user("What did the last deployment change?");
-    s.message(json!({"role": "hookMessage", "customType": "git-context", "content": "HEAD is v0.5.9, deployed on 18 November.", "display": true}));
-    s.tool(
-        "",
-        "bash",
-        json!({"command": "git log --oneline v0.5.8..v0.5.9"}),
-        "b41f00d Show the tide in the berth list\n",
+    s.message(
+        json!({"role": "hookMessage", "customType": "git-context", "content": "HEAD is v0.5.9, deployed on 18 November.", "display": true}),
     );
+    s.tool("", "bash", json!({"command": "git log --oneline v0.5.8..v0.5.9"}), "b41f00d Show the tide in the berth list\n");
     let fork = s.say("One commit: the tide in the berth list.");
     s.user("Roll it back.");
     s.say("I'd need your go for that.");

@@ -21,10 +21,7 @@ pub(crate) const STATIONS: &str = "https://tides.example.org/api/v2/stations";
 
 pub(crate) fn session() -> Vec<u8> {
     let mut s = Story::new(2, "2026-03-02T07:58:11.000Z", SONNET);
-    s.line(title_slot(
-        "Occupancy export, 503s, port files 🚢",
-        "2026-03-04T07:02:41.907Z",
-    ));
+    s.line(title_slot("Occupancy export, 503s, port files 🚢", "2026-03-04T07:02:41.907Z"));
     s.line(
         json!({
             "type": "session", "version": 3, "id": "01955650-4d2e-7a90-8c1f-2e9b7f0a6d44", "timestamp": s.iso(),
@@ -34,23 +31,14 @@ pub(crate) fn session() -> Vec<u8> {
         })
         .to_string(),
     );
+    s.push("credential_pin", json!({"provider": "anthropic", "hash": hash(3, 16)}));
+    s.push("model_change", json!({"model": "anthropic/claude-sonnet-4-5", "role": "default"}));
+    s.push("thinking_level_change", json!({"thinkingLevel": "high", "configured": "auto"}));
+    s.push("service_tier_change", json!({"serviceTier": {"anthropic": "default"}}));
     s.push(
-        "credential_pin",
-        json!({"provider": "anthropic", "hash": hash(3, 16)}),
+        "session_init",
+        json!({"systemPrompt": "You work on the harbor server.", "task": "", "tools": ["read", "edit", "write", "bash", "grep", "todo"]}),
     );
-    s.push(
-        "model_change",
-        json!({"model": "anthropic/claude-sonnet-4-5", "role": "default"}),
-    );
-    s.push(
-        "thinking_level_change",
-        json!({"thinkingLevel": "high", "configured": "auto"}),
-    );
-    s.push(
-        "service_tier_change",
-        json!({"serviceTier": {"anthropic": "default"}}),
-    );
-    s.push("session_init", json!({"systemPrompt": "You work on the harbor server.", "task": "", "tools": ["read", "edit", "write", "bash", "grep", "todo"]}));
     monday(&mut s);
     long_later::tuesday(&mut s);
     long_later::wednesday(&mut s);
@@ -63,48 +51,20 @@ pub(crate) fn bash(command: &str) -> Value {
 
 /// The `todo` tool with a list of (task, status).
 pub(crate) fn todo(s: &mut Story, say: &str, phase: &str, tasks: &[(&str, &str)]) {
-    let list: Vec<Value> = tasks
-        .iter()
-        .map(|(task, status)| json!({"content": task, "status": status}))
-        .collect();
-    let text: String = tasks
-        .iter()
-        .map(|(task, status)| format!("- [{status}] {task}\n"))
-        .collect();
-    let details =
-        json!({"details": {"phases": [{"name": phase, "tasks": list}], "storage": "session"}});
-    let arguments = json!({"ops": [{"op": "init", "list": [{"phase": phase, "items": tasks.iter().map(|(task, _)| *task).collect::<Vec<_>>()}]}]});
+    let list: Vec<Value> = tasks.iter().map(|(task, status)| json!({"content": task, "status": status})).collect();
+    let text: String = tasks.iter().map(|(task, status)| format!("- [{status}] {task}\n")).collect();
+    let details = json!({"details": {"phases": [{"name": phase, "tasks": list}], "storage": "session"}});
+    let arguments =
+        json!({"ops": [{"op": "init", "list": [{"phase": phase, "items": tasks.iter().map(|(task, _)| *task).collect::<Vec<_>>()}]}]});
     s.tool_with(say, "todo", arguments, &format!("{phase}\n{text}"), details);
 }
 
 /// Read a module, change one place, run the tests.
-pub(crate) fn cycle(
-    s: &mut Story,
-    say: &str,
-    path: &str,
-    seed: usize,
-    (old, new): (&str, &str),
-    tests: usize,
-) {
+pub(crate) fn cycle(s: &mut Story, say: &str, path: &str, seed: usize, (old, new): (&str, &str), tests: usize) {
     let name = path.trim_start_matches("src/").trim_end_matches(".rs");
-    s.tool(
-        say,
-        "read",
-        json!({ "path": path }),
-        &numbered(&module(name, seed, 15)),
-    );
-    s.tool(
-        "",
-        "edit",
-        json!({"path": path, "oldText": old, "newText": new}),
-        &diff(path, 20 + seed, old, new),
-    );
-    s.tool(
-        "",
-        "bash",
-        bash("cargo test --lib 2>&1 | tail -60"),
-        &test_run(tests, "overlap", &["back_to_back_is_taken"], &[]),
-    );
+    s.tool(say, "read", json!({ "path": path }), &numbered(&module(name, seed, 15)));
+    s.tool("", "edit", json!({"path": path, "oldText": old, "newText": new}), &diff(path, 20 + seed, old, new));
+    s.tool("", "bash", bash("cargo test --lib 2>&1 | tail -60"), &test_run(tests, "overlap", &["back_to_back_is_taken"], &[]));
 }
 
 fn monday(s: &mut Story) {
@@ -132,34 +92,16 @@ fn monday(s: &mut Story) {
     );
     let start = s.parallel(
         vec![
-            thought(
-                "Three modules matter. They do not depend on each other, so read them at once.",
-                41,
-            ),
+            thought("Three modules matter. They do not depend on each other, so read them at once.", 41),
             tx("Reading the three modules that are involved."),
         ],
         vec![
-            (
-                "read",
-                json!({"path": "src/http/routes.rs"}),
-                numbered(&module("http::routes", 1, 10)),
-            ),
-            (
-                "read",
-                json!({"path": "src/store.rs:1-120"}),
-                numbered(&module("store", 2, 9)),
-            ),
-            (
-                "read",
-                json!({"path": "src/occupancy.rs"}),
-                numbered(&module("occupancy", 3, 8)),
-            ),
+            ("read", json!({"path": "src/http/routes.rs"}), numbered(&module("http::routes", 1, 10))),
+            ("read", json!({"path": "src/store.rs:1-120"}), numbered(&module("store", 2, 9))),
+            ("read", json!({"path": "src/occupancy.rs"}), numbered(&module("occupancy", 3, 8))),
         ],
     );
-    s.push(
-        "label",
-        json!({"targetId": start, "label": "before the export"}),
-    );
+    s.push("label", json!({"targetId": start, "label": "before the export"}));
     s.tool_with(
         "Is there any CSV writing yet?",
         "grep",
@@ -175,12 +117,7 @@ fn monday(s: &mut Story) {
         ("    taken * 100 / DAY", "    percent(taken, DAY)"),
         44,
     );
-    s.tool(
-        "",
-        "write",
-        json!({"path": "src/export.rs", "content": module("export", 5, 4)}),
-        "Wrote src/export.rs (96 lines)",
-    );
+    s.tool("", "write", json!({"path": "src/export.rs", "content": module("export", 5, 4)}), "Wrote src/export.rs (96 lines)");
     cycle(
         s,
         "Now the route.",
@@ -198,10 +135,7 @@ fn monday(s: &mut Story) {
         "The writer wants the whole row.",
         "src/export.rs",
         5,
-        (
-            "    writer.serialize(row.berth)?;",
-            "    writer.serialize(&row)?;",
-        ),
+        ("    writer.serialize(row.berth)?;", "    writer.serialize(&row)?;"),
         46,
     );
     errors_and_retries(s);
@@ -216,20 +150,11 @@ fn monday(s: &mut Story) {
 fn errors_and_retries(s: &mut Story) {
     s.wait(30);
     s.answer(json!([]), "error", Some("529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}"));
-    s.push(
-        "custom",
-        json!({"customType": "auto_retry", "data": {"attempt": 1, "delayMs": 2000}}),
-    );
+    s.push("custom", json!({"customType": "auto_retry", "data": {"attempt": 1, "delayMs": 2000}}));
     s.answer(json!([]), "error", Some("529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}"));
-    s.push(
-        "custom",
-        json!({"customType": "auto_retry", "data": {"attempt": 2, "delayMs": 4000}}),
-    );
+    s.push("custom", json!({"customType": "auto_retry", "data": {"attempt": 2, "delayMs": 4000}}));
     s.say("The export builds and 46 unit tests pass. What is missing is the limit of 4096 rows. I would cut in SQL (LIMIT 4097, to see whether there is more) rather than after reading, because the table grows by 30 rows a day and berth.");
-    s.push(
-        "ttsr_injection",
-        json!({"injectedRules": ["no-unwrap-in-routes"]}),
-    );
+    s.push("ttsr_injection", json!({"injectedRules": ["no-unwrap-in-routes"]}));
     s.push("model_usage", json!({"model": "anthropic/claude-haiku-4-5", "purpose": "title", "usage": {"input": 812, "output": 9, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 821}}));
 }
 
@@ -243,14 +168,7 @@ fn screenshot(s: &mut Story) {
         thought("A value such as 3.12 is read as a date in a German or Japanese locale. Whole percent has no separator at all. So: integers.", 42),
         tx("The sheet reads `3.12` as 3 December. I'll write whole percent (integers have no separator that a locale could misread) and keep `minutes` for those who need it exactly. No quotes: the office's importer does not strip them."),
     ]));
-    cycle(
-        s,
-        "",
-        "src/export.rs",
-        6,
-        ("    pub percent: f32,", "    pub percent: u32,"),
-        47,
-    );
+    cycle(s, "", "src/export.rs", 6, ("    pub percent: f32,", "    pub percent: u32,"), 47);
     cycle(
         s,
         "Now the limit.",
@@ -269,18 +187,8 @@ fn abandoned_streaming(s: &mut Story) {
     let fork = s.say("Done: 4096 rows, and a 413 with a hint when there are more.");
     s.push("label", json!({"targetId": fork, "label": "limit works"}));
     s.user("Could we stream instead of limiting? Try axum's Body::from_stream with the rows as they come.");
-    s.tool(
-        "I'll try it on the side.",
-        "bash",
-        bash("git switch -c streaming-export"),
-        "Switched to a new branch 'streaming-export'\n",
-    );
-    s.tool(
-        "",
-        "read",
-        json!({"path": "src/http/stream.rs"}),
-        &numbered(&module("http::stream", 9, 9)),
-    );
+    s.tool("I'll try it on the side.", "bash", bash("git switch -c streaming-export"), "Switched to a new branch 'streaming-export'\n");
+    s.tool("", "read", json!({"path": "src/http/stream.rs"}), &numbered(&module("http::stream", 9, 9)));
     s.tool(
         "",
         "write",
@@ -288,12 +196,7 @@ fn abandoned_streaming(s: &mut Story) {
         "Wrote src/http/stream.rs (131 lines)",
     );
     s.failing_tool("", "bash", bash("cargo test --test export_stream 2>&1"), "error: future cannot be sent between threads safely\n  --> src/http/stream.rs:58:5\n   |\n   = help: within `Statement<'_>`, the trait `Sync` is not implemented for `*mut ffi::sqlite3_stmt`\n\nCommand exited with code 101\n");
-    s.tool(
-        "",
-        "bash",
-        bash("cargo tree -i rusqlite"),
-        "rusqlite v0.37.0\n└── harbor v0.6.2 (/home/dev/projects/harbor)\n",
-    );
+    s.tool("", "bash", bash("cargo tree -i rusqlite"), "rusqlite v0.37.0\n└── harbor v0.6.2 (/home/dev/projects/harbor)\n");
     let leaf = s.say("Streaming does not work as asked: a rusqlite statement may not cross an await (it is not Sync), so every row would go through a channel from a blocking thread. That is 60 more lines for answers that are at most 130 kB.");
     s.go_to(&fork);
     s.push(
@@ -308,32 +211,20 @@ fn abandoned_streaming(s: &mut Story) {
 
 fn finish_export(s: &mut Story) {
     s.user("OK, forget streaming, the limit is fine. Finish with tests over a week of bookings and commit.");
-    cycle(
-        s,
-        "Tests first.",
-        "src/export.rs",
-        11,
-        ("mod tests {", "mod tests {\n    const WEEK: u32 = 7;"),
-        52,
-    );
-    cycle(
-        s,
-        "One more for the 413.",
-        "src/http/routes.rs",
-        12,
-        (
-            "        StatusCode::OK",
-            "        StatusCode::PAYLOAD_TOO_LARGE",
-        ),
-        54,
-    );
+    cycle(s, "Tests first.", "src/export.rs", 11, ("mod tests {", "mod tests {\n    const WEEK: u32 = 7;"), 52);
+    cycle(s, "One more for the 413.", "src/http/routes.rs", 12, ("        StatusCode::OK", "        StatusCode::PAYLOAD_TOO_LARGE"), 54);
     s.failing_tool(
         "",
         "bash",
         bash("git commit -am 'Export the occupancy as CSV'"),
         "pre-commit: cargo fmt --check failed: src/export.rs:17\n\nCommand exited with code 1\n",
     );
-    s.tool("The rule was there for a reason: fmt first.", "bash", bash("cargo fmt && git commit -am 'Export the occupancy as CSV'"), &format!("[main {}] Export the occupancy as CSV\n 4 files changed, 214 insertions(+), 9 deletions(-)\n", commit(1)));
+    s.tool(
+        "The rule was there for a reason: fmt first.",
+        "bash",
+        bash("cargo fmt && git commit -am 'Export the occupancy as CSV'"),
+        &format!("[main {}] Export the occupancy as CSV\n 4 files changed, 214 insertions(+), 9 deletions(-)\n", commit(1)),
+    );
     todo(
         s,
         "",
@@ -349,10 +240,14 @@ fn finish_export(s: &mut Story) {
 }
 
 fn compact_monday(s: &mut Story) {
-    let kept =
-        s.user("Thanks. Write the release note for it, three sentences, for the office staff.");
+    let kept = s.user("Thanks. Write the release note for it, three sentences, for the office staff.");
     s.tool("", "read", json!({"path": "docs/releases.md:1-40"}), &numbered("# Releases\n\n## 0.6.2\n\nThe desk shows who holds a berth when a booking is refused.\n\n## 0.6.1\n\nTide tables may have comments.\n"));
-    s.tool("", "edit", json!({"path": "docs/releases.md", "oldText": "# Releases\n", "newText": "# Releases\n\n## Next\n"}), &diff("docs/releases.md", 1, "# Releases", "# Releases\n\n## Next\n\nThe occupancy of all berths can be downloaded as a table."));
+    s.tool(
+        "",
+        "edit",
+        json!({"path": "docs/releases.md", "oldText": "# Releases\n", "newText": "# Releases\n\n## Next\n"}),
+        &diff("docs/releases.md", 1, "# Releases", "# Releases\n\n## Next\n\nThe occupancy of all berths can be downloaded as a table."),
+    );
     s.say("\"The occupancy of all berths can be downloaded as a table (Berths, Download). Percentages are whole numbers, so that spreadsheets no longer take them for dates. A download holds at most 4096 rows; choose a shorter period if you are told so.\"");
     let details = json!({"readFiles": ["docs/releases.md", "src/http/routes.rs"], "modifiedFiles": ["src/export.rs", "src/http/routes.rs", "src/occupancy.rs", "src/store.rs"]});
     s.compact(
@@ -362,10 +257,7 @@ fn compact_monday(s: &mut Story) {
         details,
     );
     let id = s.call_id();
-    s.assistant(json!([
-        tx("One last check that the note is in place."),
-        call(&id, "bash", bash("git status --short"))
-    ]));
+    s.assistant(json!([tx("One last check that the note is in place."), call(&id, "bash", bash("git status --short"))]));
     s.result(&id, "bash", " M docs/releases.md\n", json!({}));
     s.say("docs/releases.md is changed and not committed yet.");
 }

@@ -43,10 +43,7 @@ pub(crate) fn tuesday(s: &mut Story) {
         "The note first, then the logs.",
         "bash",
         bash("cargo fmt && git commit -am 'Release note for the export'"),
-        &format!(
-            "[main {}] Release note for the export\n 1 file changed, 6 insertions(+)\n",
-            commit(2)
-        ),
+        &format!("[main {}] Release note for the export\n 1 file changed, 6 insertions(+)\n", commit(2)),
     );
     s.parallel(
         vec![thought("503 after exactly 250 ms smells like a timeout of ours. Who waits 250 ms? busy_timeout of SQLite perhaps.", 51), tx("Three windows of the log at once, and the place where 250 is set.")],
@@ -57,14 +54,13 @@ pub(crate) fn tuesday(s: &mut Story) {
             ("grep", json!({"pattern": "250", "path": "src"}), "src/store.rs:88:    connection.busy_timeout(Duration::from_millis(250))?;\nsrc/tariff.rs:12:pub const NIGHT_RATE: u32 = 250;\n".to_owned()),
         ],
     );
-    s.tool_with(
+    s.tool_with("", "grep", json!({"pattern": "SQLITE_LOCKED", "path": "/var/log/harbor"}), "No matches found", json!({"useless": true}));
+    s.tool(
         "",
-        "grep",
-        json!({"pattern": "SQLITE_LOCKED", "path": "/var/log/harbor"}),
-        "No matches found",
-        json!({"useless": true}),
+        "bash",
+        bash("grep -c SQLITE_BUSY /var/log/harbor/store.log; grep SQLITE_BUSY /var/log/harbor/store.log | tail -30"),
+        &format!("417\n{}", log(30, 66_000).replace("INFO harbor::http", "WARN harbor::store: SQLITE_BUSY (5) after 250 ms")),
     );
-    s.tool("", "bash", bash("grep -c SQLITE_BUSY /var/log/harbor/store.log; grep SQLITE_BUSY /var/log/harbor/store.log | tail -30"), &format!("417\n{}", log(30, 66_000).replace("INFO harbor::http", "WARN harbor::store: SQLITE_BUSY (5) after 250 ms")));
     s.say("417 times SQLITE_BUSY: a writer holds the database for longer than the busy timeout of 250 ms (src/store.rs:88), readers give up, the route turns that into 503. It began when the export went live, because the export reads for up to 900 ms and in rollback-journal mode a reader blocks the writer, and the writer the next readers. Two ways: a longer timeout (hides it) or WAL (readers and the writer no longer block each other).");
     s.user("WAL then. But remember the rule: no new file in migrations/.");
     s.assistant(json!([
@@ -89,29 +85,26 @@ pub(crate) fn tuesday(s: &mut Story) {
         "The pool opens its connections before the pragma runs on the first one. The pragma belongs in the pool's initializer.",
         "src/store/pool.rs",
         22,
-        (
-            "    Pool::new(manager)",
-            "    Pool::builder().connection_customizer(Box::new(Wal)).build(manager)",
-        ),
+        ("    Pool::new(manager)", "    Pool::builder().connection_customizer(Box::new(Wal)).build(manager)"),
         56,
     );
     s.tool(
         "",
         "bash",
         bash("cargo test --test concurrent 2>&1"),
-        &test_run(
-            20,
-            "concurrent",
-            &["one_writer", "export_while_booking"],
-            &[],
+        &test_run(20, "concurrent", &["one_writer", "export_while_booking"], &[]),
+    );
+    s.tool(
+        "",
+        "bash",
+        bash("cargo fmt && git commit -am 'Let readers and the writer work at the same time'"),
+        &format!(
+            "[main {}] Let readers and the writer work at the same time\n 3 files changed, 31 insertions(+), 4 deletions(-)\n",
+            commit(3)
         ),
     );
-    s.tool("", "bash", bash("cargo fmt && git commit -am 'Let readers and the writer work at the same time'"), &format!("[main {}] Let readers and the writer work at the same time\n 3 files changed, 31 insertions(+), 4 deletions(-)\n", commit(3)));
     s.say(&format!("Fixed in {}: WAL by pragma in the pool's initializer, tests/concurrent.rs covers it. The 250 ms stay.", commit(3)));
-    s.push(
-        "model_change",
-        json!({"model": "openai/gpt-5.1", "role": "default"}),
-    );
+    s.push("model_change", json!({"model": "openai/gpt-5.1", "role": "default"}));
     s.model = GPT;
     s.push("thinking_level_change", json!({"thinkingLevel": "low"}));
     endless_turn(s);
@@ -130,22 +123,12 @@ fn endless_turn(s: &mut Story) {
             16 => "IST again, but Colombo is Asia/Colombo (+05:30, other history than Kolkata).",
             _ => "",
         };
-        let read = s.tool(
-            say,
-            "read",
-            json!({ "path": path }),
-            &numbered(&port_file(name, old, index)),
-        );
+        let read = s.tool(say, "read", json!({ "path": path }), &numbered(&port_file(name, old, index)));
         if index == 15 {
             kept = read;
         }
         let (old_line, new_line) = (format!("zone = \"{old}\""), format!("zone = \"{new}\""));
-        s.tool(
-            "",
-            "edit",
-            json!({"path": path, "oldText": old_line, "newText": new_line}),
-            &diff(&path, 4, &old_line, &new_line),
-        );
+        s.tool("", "edit", json!({"path": path, "oldText": old_line, "newText": new_line}), &diff(&path, 4, &old_line, &new_line));
     }
     s.say("All 20 port files name IANA zones now; only the zone lines changed. Two abbreviations were ambiguous: IST (Mumbai: Asia/Kolkata, Colombo: Asia/Colombo) and CST (Shanghai: Asia/Shanghai).");
     s.compact(
@@ -157,11 +140,7 @@ fn endless_turn(s: &mut Story) {
 }
 
 fn port_file(name: &str, zone: &str, seed: usize) -> String {
-    let mut out = format!(
-        "[port]\nname = \"{name}\"\nid = {}\nzone = \"{zone}\"\nsill_cm = {}\n",
-        100 + seed,
-        180 + number(seed, 140)
-    );
+    let mut out = format!("[port]\nname = \"{name}\"\nid = {}\nzone = \"{zone}\"\nsill_cm = {}\n", 100 + seed, 180 + number(seed, 140));
     for berth in 1..=14 {
         let _ = write!(
             out,
@@ -178,7 +157,12 @@ pub(crate) fn wednesday(s: &mut Story) {
     s.wait(22 * 3600);
     s.push("mode_change", json!({"mode": "none"}));
     s.user("Commit the port files. Then: Ms Ito writes from Yokohama: 「横浜港の潮位が九時間ずれています。昨日までは正しく表示されていました。」 So since yesterday her tides are nine hours off. Our change?");
-    s.tool("", "bash", bash("cargo fmt && git add ports && git commit -m 'Name time zones by their IANA names'"), &format!("[main {}] Name time zones by their IANA names\n 20 files changed, 20 insertions(+), 20 deletions(-)\n", commit(4)));
+    s.tool(
+        "",
+        "bash",
+        bash("cargo fmt && git add ports && git commit -m 'Name time zones by their IANA names'"),
+        &format!("[main {}] Name time zones by their IANA names\n 20 files changed, 20 insertions(+), 20 deletions(-)\n", commit(4)),
+    );
     s.parallel(
         vec![thought("Nine hours is the offset of Japan. Either applied twice or not at all. The desk client is on Windows and parses the zone itself.", 61), tx("九時間 is exactly Japan's offset: it is now applied twice, or not at all. The client is the suspect, it reads the zone on its own.")],
         vec![
@@ -198,24 +182,22 @@ pub(crate) fn wednesday(s: &mut Story) {
 fn dead_ends(s: &mut Story) {
     let fork = s.leaf.clone().unwrap_or_default();
     s.user("Revert the port files then.");
-    s.answer(
-        json!([
-            thought("Reverting brings IST back.", 62),
-            tx("Reverting now would")
-        ]),
-        "aborted",
-        Some("Request was aborted"),
-    );
+    s.answer(json!([thought("Reverting brings IST back.", 62), tx("Reverting now would")]), "aborted", Some("Request was aborted"));
     s.go_to(&fork);
     s.push("reset_boundary", json!({}));
     s.user("Which clients are older than today?");
     s.say("I can't see any client list from here.");
     s.go_to(&fork);
     s.user("No revert: IST must not come back. Teach the client IANA names, but old clients need to work until they are updated. Ideas? Numbers, please: how many clients, how often do they sync?");
-    s.tool("Counting in the access log.", "bash", bash("awk '/desk/ {print $7}' /var/log/harbor/access.log | sort | uniq -c | sort -rn | head -20"), &(0..20).fold(String::new(), |mut out, index| {
-        let _ = writeln!(out, "{:>7} harbor-desk/0.{}.{} {}", 9_000 / (index + 1), 4 + index % 3, index, hash(900 + index as u64, 12));
-        out
-    }));
+    s.tool(
+        "Counting in the access log.",
+        "bash",
+        bash("awk '/desk/ {print $7}' /var/log/harbor/access.log | sort | uniq -c | sort -rn | head -20"),
+        &(0..20).fold(String::new(), |mut out, index| {
+            let _ = writeln!(out, "{:>7} harbor-desk/0.{}.{} {}", 9_000 / (index + 1), 4 + index % 3, index, hash(900 + index as u64, 12));
+            out
+        }),
+    );
     s.answer(json!([]), "error", Some("Connection error."));
     s.say("37 clients, 31 of them are 0.5 or older, each syncs every 15 minutes. Decision I'd propose: the server sends both, `zone` (abbreviation, as before) and `zone_iana`, until the last 0.5 client is gone. Reason: old clients never see a name they don't know, new ones prefer `zone_iana`; a version switch by User-Agent would break the three that sit behind the proxy.");
 }
@@ -238,10 +220,7 @@ fn chart(s: &mut Story) {
         "The server first.",
         "src/http/ports.rs",
         41,
-        (
-            "    pub zone: String,",
-            "    pub zone: String,\n    pub zone_iana: String,",
-        ),
+        ("    pub zone: String,", "    pub zone: String,\n    pub zone_iana: String,"),
         58,
     );
     cycle(
@@ -249,10 +228,7 @@ fn chart(s: &mut Story) {
         "The abbreviations go into one table, by port, so that IST stays unambiguous.",
         "src/zones.rs",
         42,
-        (
-            "pub const ABBREVIATIONS: [(&str, &str); 0] = [];",
-            "pub const ABBREVIATIONS: [(&str, &str); 20] = include!(\"zones.in\");",
-        ),
+        ("pub const ABBREVIATIONS: [(&str, &str); 0] = [];", "pub const ABBREVIATIONS: [(&str, &str); 20] = include!(\"zones.in\");"),
         60,
     );
     let id = s.call_id();
@@ -263,10 +239,7 @@ fn chart(s: &mut Story) {
     s.result_blocks(
         &id,
         "read",
-        json!([
-            tx("Read image target/charts/yokohama.png (640x240)"),
-            image_block(&png(640, 240), "image/png")
-        ]),
+        json!([tx("Read image target/charts/yokohama.png (640x240)"), image_block(&png(640, 240), "image/png")]),
         json!({}),
     );
     s.push(
@@ -283,27 +256,27 @@ fn chart(s: &mut Story) {
 }
 
 fn fix_client(s: &mut Story) {
-    s.push(
-        "model_change",
-        json!({"model": "anthropic/claude-sonnet-4-5", "role": "default"}),
-    );
+    s.push("model_change", json!({"model": "anthropic/claude-sonnet-4-5", "role": "default"}));
     s.model = SONNET;
     s.user("Now the client. It is built on Windows, use cargo xwin; don't change its wire format otherwise.");
     let path = "C:\\work\\harbor-desk\\src\\zone.rs";
+    s.tool("", "read", json!({"path": format!("{path}:raw")}), &module("zone", 43, 30));
     s.tool(
         "",
-        "read",
-        json!({"path": format!("{path}:raw")}),
-        &module("zone", 43, 30),
+        "edit",
+        json!({"path": path, "oldText": "        _ => None,", "newText": "        name => iana_offset(name),"}),
+        &diff(path, 28, "        _ => None,", "        name => iana_offset(name),"),
     );
-    s.tool("", "edit", json!({"path": path, "oldText": "        _ => None,", "newText": "        name => iana_offset(name),"}), &diff(path, 28, "        _ => None,", "        name => iana_offset(name),"));
     s.failing_tool("", "bash", bash("cargo xwin test --manifest-path 'C:\\work\\harbor-desk\\Cargo.toml'"), "error: linking with `lld-link` failed: exit code: 1\n  = note: lld-link: error: could not open 'C:\\Program Files\\Windows Kits\\10\\lib\\um\\x64\\kernel32.lib': No such file or directory\n\nCommand exited with code 101\n");
-    s.failing_tool("The kit is not where xwin looks. Its cache may be incomplete.", "bash", bash("cargo xwin cache xwin --xwin-arch x86_64"), "error: unable to fetch manifest: https://aka.ms/vs/17/release/channel: operation timed out\n\nCommand exited with code 1\n");
+    s.failing_tool(
+        "The kit is not where xwin looks. Its cache may be incomplete.",
+        "bash",
+        bash("cargo xwin cache xwin --xwin-arch x86_64"),
+        "error: unable to fetch manifest: https://aka.ms/vs/17/release/channel: operation timed out\n\nCommand exited with code 1\n",
+    );
     s.tool("", "bash", bash("ls ~/.cache/cargo-xwin/xwin; XWIN_CACHE_DIR=/srv/cache/xwin cargo xwin test --manifest-path 'C:\\work\\harbor-desk\\Cargo.toml'"), &("DONE  crt  sdk\n".to_owned() + &test_run(31, "zones", &["asia_tokyo_is_540", "colombo_is_330", "jst_still_works"], &[])));
     s.say("The shared cache in /srv/cache/xwin is complete; with XWIN_CACHE_DIR set, 31 unit tests and 3 zone tests of the client pass.");
-    s.user(
-        "Put that variable into .cargo/config.toml of harbor-desk, then commit both repositories.",
-    );
+    s.user("Put that variable into .cargo/config.toml of harbor-desk, then commit both repositories.");
     let calls: Vec<(&str, Value, String)> = vec![
         (
             "write",
@@ -313,19 +286,17 @@ fn fix_client(s: &mut Story) {
         (
             "bash",
             bash("cargo fmt && git commit -am 'Send zone and zone_iana'"),
-            format!(
-                "[main {}] Send zone and zone_iana\n 3 files changed, 64 insertions(+), 3 deletions(-)\n",
-                commit(5)
-            ),
+            format!("[main {}] Send zone and zone_iana\n 3 files changed, 64 insertions(+), 3 deletions(-)\n", commit(5)),
         ),
     ];
     s.parallel(vec![], calls);
-    s.tool("", "bash", bash("cd /home/dev/projects/harbor-desk && cargo fmt && git add -A && git commit -m 'Read zone_iana when the server sends it'"), &format!("[main {}] Read zone_iana when the server sends it\n 2 files changed, 41 insertions(+), 2 deletions(-)\n", commit(6)));
-    s.say(&format!(
-        "Server {}, client {}. Nothing is pushed, migrations/ is untouched.",
-        commit(5),
-        commit(6)
-    ));
+    s.tool(
+        "",
+        "bash",
+        bash("cd /home/dev/projects/harbor-desk && cargo fmt && git add -A && git commit -m 'Read zone_iana when the server sends it'"),
+        &format!("[main {}] Read zone_iana when the server sends it\n 2 files changed, 41 insertions(+), 2 deletions(-)\n", commit(6)),
+    );
+    s.say(&format!("Server {}, client {}. Nothing is pushed, migrations/ is untouched.", commit(5), commit(6)));
 }
 
 fn ending(s: &mut Story) {
@@ -336,19 +307,23 @@ fn ending(s: &mut Story) {
         "p99 is 187 ms, under the limit but not by much. One query per berth shows in the log; a join would help.",
         "src/http/ports.rs",
         44,
-        (
-            "    for berth in port.berths() {",
-            "    for berth in port.berths_with_bookings() {",
-        ),
+        ("    for berth in port.berths() {", "    for berth in port.berths_with_bookings() {"),
         61,
     );
-    s.tool("", "bash", bash("oha -z 60s -c 37 http://localhost:8473/v1/ports/yokohama"), "Summary:\n  Success rate: 100.00%\n  Requests/sec: 5108.2\n\nLatency distribution:\n  99.00% in 0.0633 secs\n");
-    s.tool("", "bash", bash("cargo fmt && git commit -am 'Read the bookings of a port in one query'"), &format!("[main {}] Read the bookings of a port in one query\n 1 file changed, 12 insertions(+), 19 deletions(-)\n", commit(7)));
-    let answer = s.say(&format!("p99 went from 187 ms to 63 ms with 37 clients, committed as {}. Left: tell Ms Ito (draft: 「本日の更新で直ります。ご不便をおかけしました。」), and remove `zone` when no 0.5 client is left.", commit(7)));
-    s.push(
-        "label",
-        json!({"targetId": answer, "label": "ready to release 🚢"}),
+    s.tool(
+        "",
+        "bash",
+        bash("oha -z 60s -c 37 http://localhost:8473/v1/ports/yokohama"),
+        "Summary:\n  Success rate: 100.00%\n  Requests/sec: 5108.2\n\nLatency distribution:\n  99.00% in 0.0633 secs\n",
     );
+    s.tool(
+        "",
+        "bash",
+        bash("cargo fmt && git commit -am 'Read the bookings of a port in one query'"),
+        &format!("[main {}] Read the bookings of a port in one query\n 1 file changed, 12 insertions(+), 19 deletions(-)\n", commit(7)),
+    );
+    let answer = s.say(&format!("p99 went from 187 ms to 63 ms with 37 clients, committed as {}. Left: tell Ms Ito (draft: 「本日の更新で直ります。ご不便をおかけしました。」), and remove `zone` when no 0.5 client is left.", commit(7)));
+    s.push("label", json!({"targetId": answer, "label": "ready to release 🚢"}));
     s.wait(600);
     s.user(&format!("Before I send it: will client 0.5 survive if a port has no abbreviation at all (Colombo used to say IST), or does zone.rs panic on an empty `zone`? And is {} safe to cherry-pick onto the 0.6 branch without {}?", commit(5), commit(4)));
 }

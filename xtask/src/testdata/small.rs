@@ -20,14 +20,10 @@ const TESTS: [&str; 7] = [
     "same_time_same_berth_is_rejected",
 ];
 
-const OLD_OVERLAP: &str =
-    "        self.berth == other.berth && self.from <= other.until && other.from <= self.until";
-const NEW_OVERLAP: &str =
-    "        self.berth == other.berth && self.from < other.until && other.from < self.until";
-const OLD_WINDOW: &str =
-    "            windows.push(Window { opens: start, closes: (day + 1) * DAY - 1 });";
-const NEW_WINDOW: &str =
-    "            windows.push(Window { opens: start, closes: (day + 1) * DAY });";
+const OLD_OVERLAP: &str = "        self.berth == other.berth && self.from <= other.until && other.from <= self.until";
+const NEW_OVERLAP: &str = "        self.berth == other.berth && self.from < other.until && other.from < self.until";
+const OLD_WINDOW: &str = "            windows.push(Window { opens: start, closes: (day + 1) * DAY - 1 });";
+const NEW_WINDOW: &str = "            windows.push(Window { opens: start, closes: (day + 1) * DAY });";
 
 /// A signed thinking block; the signature is noise of the usual length.
 pub(crate) fn thought(text: &str, seed: u64) -> Value {
@@ -43,11 +39,7 @@ fn bash(command: &str) -> Value {
 }
 
 fn passing_but(names: &[&str]) -> Vec<&'static str> {
-    TESTS
-        .iter()
-        .copied()
-        .filter(|test| !names.contains(test))
-        .collect()
+    TESTS.iter().copied().filter(|test| !names.contains(test)).collect()
 }
 
 fn failure(test: &str, line: usize, message: &str) -> String {
@@ -66,10 +58,7 @@ pub(crate) fn session() -> Vec<u8> {
         })
         .to_string(),
     );
-    s.push(
-        "model_change",
-        json!({"model": "anthropic/claude-sonnet-4-5", "role": "default"}),
-    );
+    s.push("model_change", json!({"model": "anthropic/claude-sonnet-4-5", "role": "default"}));
     s.push("thinking_level_change", json!({"thinkingLevel": "medium"}));
     s.user(
         "The harbour office cannot book two vessels back to back: Aurelia leaves berth 7 at 14:00, Nordlys should \
@@ -108,10 +97,7 @@ fn find(s: &mut Story) {
         "called `Result::unwrap()` on an `Err` value: TooShallow(Some(Window { opens: 1440, closes: 2879 }))",
     );
     let failed = [
-        (
-            "arrival_in_the_last_minute_of_a_day_is_taken",
-            last.as_str(),
-        ),
+        ("arrival_in_the_last_minute_of_a_day_is_taken", last.as_str()),
         ("back_to_back_at_midnight_is_taken", midnight.as_str()),
         ("back_to_back_is_taken", noon.as_str()),
     ];
@@ -124,12 +110,7 @@ fn find(s: &mut Story) {
         crate::sessions::call(&cargo, "bash", bash("cargo test 2>&1")),
     ]));
     s.result(&tests, "read", &numbered(OVERLAP), json!({}));
-    s.result(
-        &cargo,
-        "bash",
-        &run,
-        json!({"isError": true, "details": {"exitCode": 101}}),
-    );
+    s.result(&cargo, "bash", &run, json!({"isError": true, "details": {"exitCode": 101}}));
 
     s.tool(
         "Three fail, and the third for another reason (TooShallow). First who wrote the `<=`, in case it was on purpose.",
@@ -179,18 +160,8 @@ fn fix(s: &mut Story) {
         tx("Same kind of mistake: `contains` is half-open, but a window cut at midnight closes at `DAY - 1`, so minute 1439 lies in no window. It must close at `DAY`."),
         crate::sessions::call(&call, "edit", edit("src/tide.rs", OLD_WINDOW, NEW_WINDOW)),
     ]));
-    s.result(
-        &call,
-        "edit",
-        &diff("src/tide.rs", 112, OLD_WINDOW, NEW_WINDOW),
-        json!({}),
-    );
-    s.tool(
-        "",
-        "bash",
-        bash("cargo test 2>&1"),
-        &(build("harbor", 0) + &test_run(188, "overlap", &TESTS, &[])),
-    );
+    s.result(&call, "edit", &diff("src/tide.rs", 112, OLD_WINDOW, NEW_WINDOW), json!({}));
+    s.tool("", "bash", bash("cargo test 2>&1"), &(build("harbor", 0) + &test_run(188, "overlap", &TESTS, &[])));
 }
 
 fn finish(s: &mut Story) {
@@ -222,40 +193,20 @@ fn finish(s: &mut Story) {
     s.parallel(
         vec![tx("Both edits at once, they do not depend on each other.")],
         vec![
-            (
-                "edit",
-                edit("tests/overlap.rs", anchor, &format!("{anchor}\n\n{added}")),
-                diff("tests/overlap.rs", 79, "", added),
-            ),
-            (
-                "edit",
-                edit(
-                    "CHANGELOG.md",
-                    "## Unreleased\n",
-                    &format!("## Unreleased\n\n{change}\n"),
-                ),
-                diff("CHANGELOG.md", 5, "", change),
-            ),
+            ("edit", edit("tests/overlap.rs", anchor, &format!("{anchor}\n\n{added}")), diff("tests/overlap.rs", 79, "", added)),
+            ("edit", edit("CHANGELOG.md", "## Unreleased\n", &format!("## Unreleased\n\n{change}\n")), diff("CHANGELOG.md", 5, "", change)),
         ],
     );
     let mut names = TESTS.to_vec();
     names.insert(4, "berth_7_on_2_march");
-    s.tool(
-        "",
-        "bash",
-        bash("cargo fmt --check && cargo test 2>&1"),
-        &(build("harbor", 0) + &test_run(188, "overlap", &names, &[])),
-    );
+    s.tool("", "bash", bash("cargo fmt --check && cargo test 2>&1"), &(build("harbor", 0) + &test_run(188, "overlap", &names, &[])));
     s.tool(
         "",
         "bash",
         bash("git add -A && git commit -m 'Let bookings follow each other without a gap' && git status -sb"),
         &format!("[main {}] Let bookings follow each other without a gap\n 4 files changed, 16 insertions(+), 2 deletions(-)\n## main...origin/main [ahead 1]\n", hash(31, 7)),
     );
-    s.say(&format!(
-        "Committed as {} on main, not pushed. 8 of 8 tests in tests/overlap.rs pass.",
-        hash(31, 7)
-    ));
+    s.say(&format!("Committed as {} on main, not pushed. 8 of 8 tests in tests/overlap.rs pass.", hash(31, 7)));
     s.wait(95);
     s.user("One more thing before I push: does occupancy() count the minute of departure twice now when stays touch?");
 }

@@ -18,21 +18,10 @@ pub(crate) struct Model {
     pub(crate) output_price: u32,
 }
 
-pub(crate) const SONNET: Model = Model {
-    api: "anthropic-messages",
-    provider: "anthropic",
-    name: "claude-sonnet-4-5",
-    input_price: 3,
-    output_price: 15,
-};
+pub(crate) const SONNET: Model =
+    Model { api: "anthropic-messages", provider: "anthropic", name: "claude-sonnet-4-5", input_price: 3, output_price: 15 };
 
-pub(crate) const GPT: Model = Model {
-    api: "openai-responses",
-    provider: "openai",
-    name: "gpt-5.1",
-    input_price: 2,
-    output_price: 10,
-};
+pub(crate) const GPT: Model = Model { api: "openai-responses", provider: "openai", name: "gpt-5.1", input_price: 2, output_price: 10 };
 
 /// Tokens of system prompt and tool definitions, which no entry shows but every request pays for.
 const PROMPT_TOKENS: usize = 3_800;
@@ -59,24 +48,12 @@ pub(crate) struct Story {
 impl Story {
     /// `seed` makes the ids of different sessions differ; `start` is an ISO timestamp.
     pub(crate) fn new(seed: u64, start: &str, model: Model) -> Story {
-        let now_ms = start
-            .parse::<Timestamp>()
-            .map_or(0, Timestamp::as_millisecond);
-        Story {
-            lines: Vec::new(),
-            leaf: None,
-            model,
-            seed,
-            now_ms,
-            nodes: HashMap::new(),
-            cached: 0,
-            calls: 0,
-        }
+        let now_ms = start.parse::<Timestamp>().map_or(0, Timestamp::as_millisecond);
+        Story { lines: Vec::new(), leaf: None, model, seed, now_ms, nodes: HashMap::new(), cached: 0, calls: 0 }
     }
 
     pub(crate) fn iso(&self) -> String {
-        Timestamp::from_millisecond(self.now_ms)
-            .map_or_else(|_| String::new(), |now| format!("{now:.3}"))
+        Timestamp::from_millisecond(self.now_ms).map_or_else(|_| String::new(), |now| format!("{now:.3}"))
     }
 
     pub(crate) fn wait(&mut self, seconds: i64) {
@@ -95,33 +72,11 @@ impl Story {
 
     fn push_sized(&mut self, kind: &str, fields: Value, chars: usize) -> String {
         // Not one step a second: gaps that look like work.
-        self.now_ms += 700
-            + i64::from(
-                noise(self.now_ms.unsigned_abs(), 1)
-                    .first()
-                    .copied()
-                    .unwrap_or(0),
-            ) * 37;
-        let id: String = noise(self.seed * 100_003 + self.lines.len() as u64, 4)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let first_kept = fields
-            .get("firstKeptEntryId")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        self.lines.push(entry_at(
-            kind,
-            &id,
-            self.leaf.as_deref(),
-            &self.iso(),
-            fields,
-        ));
-        let node = Node {
-            parent: self.leaf.take(),
-            chars,
-            first_kept,
-        };
+        self.now_ms += 700 + i64::from(noise(self.now_ms.unsigned_abs(), 1).first().copied().unwrap_or(0)) * 37;
+        let id: String = noise(self.seed * 100_003 + self.lines.len() as u64, 4).iter().map(|byte| format!("{byte:02x}")).collect();
+        let first_kept = fields.get("firstKeptEntryId").and_then(Value::as_str).map(str::to_owned);
+        self.lines.push(entry_at(kind, &id, self.leaf.as_deref(), &self.iso(), fields));
+        let node = Node { parent: self.leaf.take(), chars, first_kept };
         let known = self.nodes.insert(id.clone(), node);
         debug_assert!(known.is_none(), "entry ids must be unique");
         self.leaf = Some(id.clone());
@@ -134,8 +89,7 @@ impl Story {
     }
 
     pub(crate) fn message(&mut self, mut message: Value) -> String {
-        let chars =
-            message.get("content").map_or(0, count) + message.get("output").map_or(0, count);
+        let chars = message.get("content").map_or(0, count) + message.get("output").map_or(0, count);
         if let Some(object) = message.as_object_mut() {
             object.insert("timestamp".into(), self.now_ms.into());
         }
@@ -152,11 +106,7 @@ impl Story {
 
     /// An answer; its stop reason is `toolUse` when it holds a call, else `stop`.
     pub(crate) fn assistant(&mut self, blocks: Value) -> String {
-        let uses_tools = blocks.as_array().is_some_and(|blocks| {
-            blocks
-                .iter()
-                .any(|block| block.get("type") == Some(&json!("toolCall")))
-        });
+        let uses_tools = blocks.as_array().is_some_and(|blocks| blocks.iter().any(|block| block.get("type") == Some(&json!("toolCall"))));
         self.answer(blocks, if uses_tools { "toolUse" } else { "stop" }, None)
     }
 
@@ -165,12 +115,7 @@ impl Story {
     }
 
     /// An answer that ended in any way; `error` becomes its `errorMessage`.
-    pub(crate) fn answer(
-        &mut self,
-        blocks: Value,
-        stop_reason: &str,
-        error: Option<&str>,
-    ) -> String {
+    pub(crate) fn answer(&mut self, blocks: Value, stop_reason: &str, error: Option<&str>) -> String {
         let usage = self.usage(count(&blocks), stop_reason == "error");
         let mut message = json!({
             "role": "assistant", "content": blocks, "api": self.model.api, "provider": self.model.provider,
@@ -185,26 +130,15 @@ impl Story {
     /// A fresh call id in the provider's style.
     pub(crate) fn call_id(&mut self) -> String {
         self.calls += 1;
-        let tail: String =
-            base64(&noise(self.seed * 7_919 + self.calls, 15)).replace(['+', '/'], "x");
-        if self.model.provider == "anthropic" {
-            format!("toolu_01{tail}")
-        } else {
-            format!("call_{tail}")
-        }
+        let tail: String = base64(&noise(self.seed * 7_919 + self.calls, 15)).replace(['+', '/'], "x");
+        if self.model.provider == "anthropic" { format!("toolu_01{tail}") } else { format!("call_{tail}") }
     }
 
     pub(crate) fn result(&mut self, call: &str, tool: &str, text: &str, extra: Value) -> String {
         self.result_blocks(call, tool, json!([tx(text)]), extra)
     }
 
-    pub(crate) fn result_blocks(
-        &mut self,
-        call: &str,
-        tool: &str,
-        blocks: Value,
-        extra: Value,
-    ) -> String {
+    pub(crate) fn result_blocks(&mut self, call: &str, tool: &str, blocks: Value, extra: Value) -> String {
         let mut message = json!({
             "role": "toolResult", "toolCallId": call, "toolName": tool, "content": blocks, "isError": false,
         });
@@ -219,41 +153,20 @@ impl Story {
         self.tool_with(say, tool, arguments, result, json!({}))
     }
 
-    pub(crate) fn failing_tool(
-        &mut self,
-        say: &str,
-        tool: &str,
-        arguments: Value,
-        result: &str,
-    ) -> String {
+    pub(crate) fn failing_tool(&mut self, say: &str, tool: &str, arguments: Value, result: &str) -> String {
         self.tool_with(say, tool, arguments, result, json!({"isError": true}))
     }
 
-    pub(crate) fn tool_with(
-        &mut self,
-        say: &str,
-        tool: &str,
-        arguments: Value,
-        result: &str,
-        extra: Value,
-    ) -> String {
+    pub(crate) fn tool_with(&mut self, say: &str, tool: &str, arguments: Value, result: &str, extra: Value) -> String {
         let id = self.call_id();
         let block = call(&id, tool, arguments);
-        let answer = if say.is_empty() {
-            self.assistant(json!([block]))
-        } else {
-            self.assistant(json!([tx(say), block]))
-        };
+        let answer = if say.is_empty() { self.assistant(json!([block])) } else { self.assistant(json!([tx(say), block])) };
         self.result(&id, tool, result, extra);
         answer
     }
 
     /// An answer with several calls at once, then their results in the order of the calls.
-    pub(crate) fn parallel(
-        &mut self,
-        first: Vec<Value>,
-        calls: Vec<(&str, Value, String)>,
-    ) -> String {
+    pub(crate) fn parallel(&mut self, first: Vec<Value>, calls: Vec<(&str, Value, String)>) -> String {
         let ids: Vec<String> = calls.iter().map(|_| self.call_id()).collect();
         let mut blocks = first;
         for (id, (tool, arguments, _)) in ids.iter().zip(&calls) {
@@ -267,13 +180,7 @@ impl Story {
     }
 
     /// A compaction of the current path, in omp's form.
-    pub(crate) fn compact(
-        &mut self,
-        summary: &str,
-        short: &str,
-        first_kept: &str,
-        details: Value,
-    ) -> String {
+    pub(crate) fn compact(&mut self, summary: &str, short: &str, first_kept: &str, details: Value) -> String {
         let before = self.context_tokens();
         let kept = self.kept_chars(first_kept);
         let after = PROMPT_TOKENS + (summary.len() + kept) / 4;
@@ -334,8 +241,7 @@ impl Story {
 
 fn usage_of([input, output, read, written]: [usize; 4], model: Model) -> Value {
     // Hundredths of a millionth of a dollar, so that the sums are exact before the one division.
-    let price =
-        |tokens: usize, per_million: u32, percent: usize| tokens * per_million as usize * percent;
+    let price = |tokens: usize, per_million: u32, percent: usize| tokens * per_million as usize * percent;
     let parts = [
         price(input, model.input_price, 100),
         price(output, model.output_price, 100),

@@ -10,18 +10,13 @@ fn pick<'a>(list: &[&'a str], number: usize) -> &'a str {
 
 /// A number in `0..below` that depends on `seed` only.
 pub(crate) fn number(seed: usize, below: usize) -> usize {
-    let value = noise(seed as u64 * 31 + 17, 3)
-        .iter()
-        .fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte));
+    let value = noise(seed as u64 * 31 + 17, 3).iter().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte));
     value % below.max(1)
 }
 
 /// Hexadecimal digits that look like a hash.
 pub(crate) fn hash(seed: u64, digits: usize) -> String {
-    let mut text: String = noise(seed, digits.div_ceil(2))
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mut text: String = noise(seed, digits.div_ceil(2)).iter().map(|byte| format!("{byte:02x}")).collect();
     text.truncate(digits);
     text
 }
@@ -69,33 +64,12 @@ pub(crate) fn build(package: &str, crates: usize) -> String {
         let (name, version) = name.split_once(' ').unwrap_or((name, "0.0.0"));
         let _ = writeln!(out, "   Compiling {name} v{version}");
     }
-    let _ = writeln!(
-        out,
-        "   Compiling {package} v0.6.2 (/home/dev/projects/{package})"
-    );
+    let _ = writeln!(out, "   Compiling {package} v0.6.2 (/home/dev/projects/{package})");
     out
 }
 
-const MODULES: [&str; 8] = [
-    "schedule",
-    "tide",
-    "vessel",
-    "berth",
-    "tariff",
-    "import::csv",
-    "http::routes",
-    "store",
-];
-const DOES: [&str; 8] = [
-    "rejects",
-    "accepts",
-    "keeps",
-    "rounds",
-    "orders",
-    "merges",
-    "reads_back",
-    "reports",
-];
+const MODULES: [&str; 8] = ["schedule", "tide", "vessel", "berth", "tariff", "import::csv", "http::routes", "store"];
+const DOES: [&str; 8] = ["rejects", "accepts", "keeps", "rounds", "orders", "merges", "reads_back", "reports"];
 const WHAT: [&str; 9] = [
     "an_empty_stay",
     "a_stay_past_midnight",
@@ -109,37 +83,16 @@ const WHAT: [&str; 9] = [
 ];
 
 /// The run of `count` unit tests, each on its own line, and then of the integration tests in `failed` and `passed`.
-pub(crate) fn test_run(
-    count: usize,
-    suite: &str,
-    passed: &[&str],
-    failed: &[(&str, &str)],
-) -> String {
-    let mut out =
-        String::from("    Finished `test` profile [unoptimized + debuginfo] target(s) in 4.81s\n");
-    let _ = writeln!(
-        out,
-        "     Running unittests src/lib.rs (target/debug/deps/harbor-{})\n",
-        hash(count as u64, 16)
-    );
+pub(crate) fn test_run(count: usize, suite: &str, passed: &[&str], failed: &[(&str, &str)]) -> String {
+    let mut out = String::from("    Finished `test` profile [unoptimized + debuginfo] target(s) in 4.81s\n");
+    let _ = writeln!(out, "     Running unittests src/lib.rs (target/debug/deps/harbor-{})\n", hash(count as u64, 16));
     let _ = writeln!(out, "running {count} tests");
     for index in 0..count {
-        let (module, does, what) = (
-            pick(&MODULES, index / 27),
-            pick(&DOES, index % 8),
-            pick(&WHAT, index / 3),
-        );
+        let (module, does, what) = (pick(&MODULES, index / 27), pick(&DOES, index % 8), pick(&WHAT, index / 3));
         let _ = writeln!(out, "test {module}::tests::{does}_{what}_{index} ... ok");
     }
-    let _ = writeln!(
-        out,
-        "\ntest result: ok. {count} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.42s\n"
-    );
-    let _ = writeln!(
-        out,
-        "     Running tests/{suite}.rs (target/debug/deps/{suite}-{})\n",
-        hash(91, 16)
-    );
+    let _ = writeln!(out, "\ntest result: ok. {count} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.42s\n");
+    let _ = writeln!(out, "     Running tests/{suite}.rs (target/debug/deps/{suite}-{})\n", hash(91, 16));
     let _ = writeln!(out, "running {} tests", passed.len() + failed.len());
     for name in passed {
         let _ = writeln!(out, "test {name} ... ok");
@@ -165,10 +118,7 @@ pub(crate) fn test_run(
         failed.len()
     );
     if !failed.is_empty() {
-        let _ = writeln!(
-            out,
-            "\nerror: test failed, to rerun pass `--test {suite}`\n\nCommand exited with code 101"
-        );
+        let _ = writeln!(out, "\nerror: test failed, to rerun pass `--test {suite}`\n\nCommand exited with code 101");
     }
     out
 }
@@ -187,11 +137,7 @@ pub(crate) fn log(count: usize, start: usize) -> String {
     let mut out = String::new();
     for index in 0..count {
         let second = start + index * 7 + number(index, 5);
-        let status = if number(start + index, 19) == 0 {
-            503
-        } else {
-            200
-        };
+        let status = if number(start + index, 19) == 0 { 503 } else { 200 };
         let _ = writeln!(
             out,
             "2026-03-02T{:02}:{:02}:{:02}Z  INFO harbor::http: {} -> {status} in {} ms, request {}",
@@ -206,12 +152,8 @@ pub(crate) fn log(count: usize, start: usize) -> String {
     out
 }
 
-const NOUNS: [&str; 10] = [
-    "berth", "vessel", "window", "tariff", "pilot", "tug", "notice", "cargo", "quay", "station",
-];
-const VERBS: [&str; 8] = [
-    "load", "store", "merge", "check", "count", "rank", "split", "print",
-];
+const NOUNS: [&str; 10] = ["berth", "vessel", "window", "tariff", "pilot", "tug", "notice", "cargo", "quay", "station"];
+const VERBS: [&str; 8] = ["load", "store", "merge", "check", "count", "rank", "split", "print"];
 
 /// A Rust module of `items` functions that looks like someone's code; `seed` makes it a different one.
 pub(crate) fn module(name: &str, seed: usize, items: usize) -> String {
@@ -249,10 +191,7 @@ pub(crate) fn module(name: &str, seed: usize, items: usize) -> String {
 
 fn capital(word: &str) -> String {
     let mut letters = word.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
-        .unwrap_or_default()
+    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }
 
 /// The unified diff of one changed place, as an `edit` tool reports it.

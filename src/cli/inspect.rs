@@ -1,0 +1,233 @@
+//! `epitome inspect`.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::args::{FailOn, Inspect, Show};
+use super::batch::{self, Item, Said};
+use super::{Status, Usage, json as out, output, show};
+use crate::engine::trigger::Window;
+use crate::run::inspect::Report;
+use crate::run::{InspectJob, RunError, Wanted};
+use crate::session::{Code, Ix, Json, Kind, Problem, Severity};
+use crate::settings::Settings;
+use crate::summarize::offline::Offline;
+
+/// Runs the command.
+pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
+    let common = &args.common;
+    let settings = super::settings(common)?;
+    let shows = shows(args);
+    if shows == [Show::Settings] && common.sessions.is_empty() && common.files_from.is_none() {
+        let text = if common.json {
+            out::line([("schema".to_owned(), 1.into()), ("settings".to_owned(), out::settings(&settings))].into_iter().collect())
+        } else {
+            let mut text = String::new();
+            show::settings(&mut text, &settings);
+            text
+        };
+        io::Write::write_all(&mut output::stdout(common), text.as_bytes())?;
+        return Ok(Status::Done);
+    }
+    let allowed: Vec<Code> = args
+        .allow
+        .iter()
+        .flat_map(|list| list.split(','))
+        .map(|name| Code::of(name).ok_or_else(|| unknown_code(name)))
+        .collect::<Result<_, _>>()?;
+    let items = batch::items(common)?;
+    let wanted = wanted(&shows);
+    let counts = wanted.overview || wanted.context || wanted.cut || wanted.sizes || wanted.summary;
+    let _loading = if counts { settings.tokenizer.preload() } else { None };
+    let look = Look { args, settings: &settings, shows: &shows, wanted, allowed: &allowed };
+    batch::run(common, &items, false, |item| look.one(item))
+}
+
+fn unknown_code(name: &str) -> anyhow::Error {
+    let all: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+    Usage::new(format!("--allow: '{name}' is no problem code"), format!("the codes are {}", all.join(", ")))
+}
+
+/// What to show, in the order of the list, each once.
+fn shows(args: &Inspect) -> Vec<Show> {
+    if args.check {
+        return vec![Show::Problems];
+    }
+    let mut shows = args.show.clone();
+    if shows.contains(&Show::All) {
+        shows = vec![
+            Show::Overview,
+            Show::Tree,
+            Show::Path,
+            Show::Context,
+            Show::Transcript,
+            Show::Cut,
+            Show::Sizes,
+            Show::Files,
+            Show::Summary,
+            Show::Problems,
+            Show::Settings,
+        ];
+    }
+    if shows.is_empty() {
+        shows.push(Show::Overview);
+    }
+    let mut seen = Vec::new();
+    shows.retain(|show| {
+        !seen.contains(show) && {
+            seen.push(*show);
+            true
+        }
+    });
+    shows
+}
+
+fn wanted(shows: &[Show]) -> Wanted {
+    let has = |show: Show| shows.contains(&show);
+    let overview = has(Show::Overview);
+    Wanted {
+        overview,
+        context: has(Show::Context),
+        cut: has(Show::Cut) || overview,
+        files: has(Show::Files),
+        summary: has(Show::Summary),
+        sizes: has(Show::Sizes),
+        problems: has(Show::Problems) || overview,
+    }
+}
+
+struct Look<'a> {
+    args: &'a Inspect,
+    settings: &'a Settings,
+    shows: &'a [Show],
+    wanted: Wanted,
+    allowed: &'a [Code],
+}
+
+impl Look<'_> {
+    fn one(&self, item: &Item) -> Result<Said, RunError> {
+        let common = &self.args.common;
+        let settings = self.settings;
+        let progress = super::progress(common);
+        progress("reading");
+        let job = InspectJob {
+            input: item.input.clone(),
+            leaf: common.leaf.clone(),
+            wanted: self.wanted,
+            tokenizer: settings.tokenizer,
+            exact: self.args.exact,
+            keep_recent: settings.keep_recent_tokens,
+            keep_from: self.args.keep_from.clone(),
+            summary_tokens: settings.summary_tokens,
+            blobs: settings.blob_dir.clone(),
+        };
+        let mut report = crate::run::inspect(&job, &Offline)?;
+        progress("");
+        if let Some(problems) = report.problems.as_mut().filter(|_| self.args.check) {
+            problems.retain(|p| !self.allowed.contains(&p.code));
+        }
+        let name = item.input.name();
+        let window = settings.limits().window(report.overview.as_ref().and_then(|o| o.model.as_deref()));
+        let out =
+            if common.json { self.object(&name, &report, &window)? } else { show::report(&name, &report, self.shows, settings, &window)? };
+        let status = if self.args.check && report.problems.as_deref().is_some_and(|list| fails(list, self.args.fail_on)) {
+            Status::Problems
+        } else {
+            Status::Done
+        };
+        Ok(Said { out, err: String::new(), status })
+    }
+
+    fn object(&self, name: &str, report: &Report, window: &Window) -> io::Result<String> {
+        let session = &report.session;
+        let mut object = out::head(name);
+        let has = |show: Show| self.shows.contains(&show);
+        if let Some(overview) = &report.overview {
+            let estimate = &overview.estimate;
+            let tokens = json!({
+                "tokenizer": self.settings.tokenizer.name(), "context": estimate.context, "reported": estimate.reported, "counted": estimate.counted.tokens,
+                "window": window.tokens, "threshold": window.threshold, "estimated": estimate.counted.estimated,
+            });
+            out::overview(&mut object, report, overview, tokens, |ix| timestamp(report, ix));
+        }
+        if has(Show::Tree) {
+            let on_path: std::collections::HashSet<Ix> = report.path.entries.iter().copied().collect();
+            let rows = crate::run::inspect::tree_rows(session);
+            let rows: io::Result<Vec<Value>> = rows
+                .iter()
+                .map(|row| {
+                    let mut value = self.entry(report, row.entry)?;
+                    if let Value::Object(map) = &mut value {
+                        map.insert("depth".to_owned(), row.depth.into());
+                        map.insert("on_path".to_owned(), on_path.contains(&row.entry).into());
+                    }
+                    Ok(value)
+                })
+                .collect();
+            object.insert("tree".to_owned(), rows?.into());
+        }
+        if has(Show::Path) {
+            let rows: io::Result<Vec<Value>> = report.path.entries.iter().map(|ix| self.entry(report, *ix)).collect();
+            object.insert("path_list".to_owned(), rows?.into());
+        }
+        if let Some(items) = &report.context {
+            object.insert("context".to_owned(), out::context(session, items));
+        }
+        if has(Show::Transcript) {
+            let shown = report.path.entries.iter().copied().filter(|ix| session[*ix].is_message() || session[*ix].kind == Kind::Compaction);
+            let rows: io::Result<Vec<Value>> = shown
+                .map(|ix| {
+                    let text = session.with_message(ix, show::said)?;
+                    Ok(json!({"id": session.id(ix), "type": session.type_name(ix), "role": session[ix].role.name(), "text": text}))
+                })
+                .collect();
+            object.insert("transcript".to_owned(), rows?.into());
+        }
+        if let Some(found) = report.cut.as_ref() {
+            out::cut(&mut object, report, found);
+        }
+        if let Some(sizes) = &report.sizes {
+            object.insert("sizes".to_owned(), out::sizes(session, sizes));
+        }
+        if let Some(files) = &report.files {
+            object.insert("files".to_owned(), out::files(files));
+        }
+        if let Some(found) = &report.summary {
+            object.insert("summary".to_owned(), out::summary(session, found.as_ref()));
+        }
+        if let Some(list) = &report.problems {
+            object.insert("problems".to_owned(), out::problems(list));
+        }
+        if has(Show::Settings) {
+            object.insert("settings".to_owned(), out::settings(self.settings));
+        }
+        Ok(out::line(object))
+    }
+
+    fn entry(&self, report: &Report, ix: Ix) -> io::Result<Value> {
+        let session = &report.session;
+        let entry = &session[ix];
+        let parent = match entry.parent {
+            crate::session::Parent::Root => Value::Null,
+            crate::session::Parent::Id(id) => session.name(id).into(),
+        };
+        let role = if entry.is_message() { entry.role.name().into() } else { Value::Null };
+        Ok(
+            json!({"id": session.id(ix), "parent_id": parent, "type": session.type_name(ix), "role": role, "line": entry.line, "text": show::snippet(session, ix)?}),
+        )
+    }
+}
+
+fn timestamp(report: &Report, ix: Ix) -> Option<String> {
+    let payload = report.session.read(ix).ok()?;
+    Json::parse(&payload.text()).ok()?.get("timestamp").str().map(str::to_owned)
+}
+
+fn fails(list: &[Problem], from: FailOn) -> bool {
+    let least = match from {
+        FailOn::Error => Severity::Error,
+        FailOn::Warning => Severity::Warning,
+    };
+    list.iter().any(|p| p.severity >= least)
+}

@@ -1,0 +1,198 @@
+//! What is found, as JSON: the keys that scripts rely on.
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::cut::Nothing;
+use crate::run::inspect::{CutReport, Overview, Report, Sizes};
+use crate::run::{Done, RunError};
+use crate::session::{Ix, Problem, Session};
+use crate::settings::Settings;
+use crate::summarize::Summary;
+
+/// One object as one line.
+pub(super) fn line(object: Map<String, Value>) -> String {
+    let mut text = Value::Object(object).to_string();
+    text.push('\n');
+    text
+}
+
+/// The object of a session that failed.
+pub(super) fn error(path: &str, error: &RunError, message: &str) -> String {
+    let masked = |text: &str| crate::text::Redactor::secrets().redact(text).text.into_owned();
+    let error = json!({"code": error.code(), "message": masked(message), "line": error.line(), "hint": error.hint().map(|h| masked(&h))});
+    let mut object = head(path);
+    object.insert("error".to_owned(), error);
+    line(object)
+}
+
+/// What every object begins with.
+pub(super) fn head(path: &str) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("schema".to_owned(), 1.into());
+    object.insert("path".to_owned(), path.into());
+    object
+}
+
+fn id(session: &Session, ix: Option<&Ix>) -> Value {
+    ix.map_or(Value::Null, |ix| session.id(*ix).into())
+}
+
+/// `session`, `leaf`, `tokens`, `compactions` and the counts of the tree.
+pub(super) fn overview(
+    object: &mut Map<String, Value>,
+    report: &Report,
+    found: &Overview,
+    tokens: Value,
+    timestamp: impl Fn(Ix) -> Option<String>,
+) {
+    let session = &report.session;
+    let leaves: Vec<Value> = found
+        .shape
+        .leaves
+        .iter()
+        .map(|leaf| json!({"id": session.id(leaf.entry), "entries": leaf.depth, "last_timestamp": timestamp(leaf.entry)}))
+        .collect();
+    let about = json!({
+        "id": found.header.id, "version": session.version(), "title": found.header.title, "cwd": found.header.cwd, "owner": session.owner().name(),
+        "bytes": session.source().len(), "lines": session.lines(), "entries": found.shape.total, "leaves": leaves,
+    });
+    object.insert("session".to_owned(), about);
+    object.insert("leaf".to_owned(), id(session, report.path.entries.last()));
+    object.insert("path_entries".to_owned(), report.path.entries.len().into());
+    object.insert("reachable".to_owned(), found.shape.reachable.into());
+    object.insert("total".to_owned(), found.shape.total.into());
+    object.insert("tokens".to_owned(), tokens);
+    let compactions = found.compactions.iter().map(|c| json!({"id": c.id, "method": c.method, "first_kept_id": c.first_kept_id, "tokens_before": c.tokens_before, "tokens_after": c.tokens_after}));
+    object.insert("compactions".to_owned(), compactions.collect());
+}
+
+/// `cut` and `cut_reason`.
+pub(super) fn cut(object: &mut Map<String, Value>, report: &Report, found: &Result<CutReport, Nothing>) {
+    let session = &report.session;
+    let at = |position: usize| id(session, report.path.entries.get(position));
+    let (cut, reason) = match found {
+        Err(nothing) => (Value::Null, Value::from(nothing.code())),
+        Ok(found) => {
+            let amount = |a: &crate::engine::cut::Amount| json!({"messages": a.messages, "tokens": a.count.tokens});
+            let estimated = [&found.summarize, &found.turn_prefix, &found.keep].iter().any(|a| a.count.estimated);
+            let places: Vec<Value> =
+                found.places.iter().map(|(place, verdict)| json!({"id": at(*place), "verdict": super::show::verdict(*verdict)})).collect();
+            let cut = &found.cut;
+            let value = json!({
+                "first_kept_id": at(cut.first_kept), "first_kept_message_id": at(cut.first_message), "is_split_turn": cut.turn_start.is_some(),
+                "turn_start_id": cut.turn_start.map_or(Value::Null, at), "keep_recent_tokens": cut.budget, "window_start_id": at(cut.window_start),
+                "previous_compaction_id": cut.previous.map_or(Value::Null, at),
+                "summarize": amount(&found.summarize), "turn_prefix": amount(&found.turn_prefix), "keep": amount(&found.keep), "estimated": estimated,
+                "candidates": cut.candidates.iter().map(|c| at(*c)).collect::<Vec<_>>(), "places": places,
+            });
+            (value, Value::Null)
+        }
+    };
+    object.insert("cut".to_owned(), cut);
+    object.insert("cut_reason".to_owned(), reason);
+}
+
+/// `files`.
+pub(super) fn files(files: &crate::engine::files::Files) -> Value {
+    json!({"read": files.only_read(), "modified": files.changed(), "tag": files.tag()})
+}
+
+/// `summary`.
+pub(super) fn summary(session: &Session, found: Option<&(Summary, u64)>) -> Value {
+    let Some((summary, tokens)) = found else { return Value::Null };
+    let lines: Vec<Value> = summary
+        .lines
+        .iter()
+        .map(|line| json!({"text": line.text, "sources": line.sources.iter().map(|ix| session.id(*ix)).collect::<Vec<_>>()}))
+        .collect();
+    json!({"text": summary.text(), "short": summary.short, "tokens": tokens, "lines": lines})
+}
+
+/// `sizes`.
+pub(super) fn sizes(session: &Session, sizes: &Sizes) -> Value {
+    let rows = sizes
+        .by_kind
+        .iter()
+        .map(|r| json!({"kind": r.kind, "tool": r.tool, "bytes": r.bytes, "tokens": r.tokens, "entries": r.entries, "bulk": r.bulk}));
+    let largest = sizes.largest.iter().map(|(ix, bytes)| {
+        let entry = &session[*ix];
+        json!({"id": entry.id.map(|_| session.id(*ix)), "line": entry.line, "kind": session.type_name(*ix), "bytes": bytes})
+    });
+    json!({"by_kind": rows.collect::<Vec<_>>(), "largest": largest.collect::<Vec<_>>()})
+}
+
+/// `problems`.
+pub(super) fn problems(list: &[Problem]) -> Value {
+    let rows = list.iter().map(|p| json!({"code": p.code.name(), "severity": p.severity.name(), "line": p.line, "offset": p.offset, "id": p.id, "message": p.message}));
+    rows.collect()
+}
+
+/// `settings`.
+pub(super) fn settings(settings: &Settings) -> Value {
+    let rows = settings.shown.iter().map(|(name, value, origin)| {
+        let value = if value.is_empty() { Value::Null } else { value.as_str().into() };
+        json!({"key": name.key, "value": value, "source": origin.to_string()})
+    });
+    rows.collect()
+}
+
+/// The receipt of a compaction, with its cut and files.
+pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
+    let receipt = &done.receipt;
+    match &done.plan {
+        Some(plan) => {
+            let session = &done.session;
+            let at = |position: usize| id(session, plan.path.get(position));
+            let cut = &plan.cut;
+            let messages = |selection: &crate::engine::serialize::Selection| selection.told.len() + selection.left_out.len();
+            let value = json!({
+                "first_kept_id": at(cut.first_kept), "first_kept_message_id": at(cut.first_message), "is_split_turn": cut.turn_start.is_some(),
+                "turn_start_id": cut.turn_start.map_or(Value::Null, at), "keep_recent_tokens": cut.budget, "window_start_id": at(cut.window_start),
+                "previous_compaction_id": cut.previous.map_or(Value::Null, at),
+                "summarize": {"messages": messages(&plan.history), "tokens": null}, "turn_prefix": {"messages": messages(&plan.prefix), "tokens": null},
+                "keep": {"messages": plan.kept.len(), "tokens": null}, "candidates": cut.candidates.iter().map(|c| at(*c)).collect::<Vec<_>>(),
+            });
+            object.insert("cut".to_owned(), value);
+            object.insert("cut_reason".to_owned(), Value::Null);
+            object.insert("files".to_owned(), files(&plan.files));
+        }
+        None => {
+            object.insert("cut".to_owned(), Value::Null);
+            object.insert("cut_reason".to_owned(), receipt.reason.map_or(Value::Null, Value::from));
+            object.insert("files".to_owned(), Value::Null);
+        }
+    }
+    object.insert(
+        "triggers".to_owned(),
+        json!({"fired": receipt.trigger.is_some(), "reason": receipt.trigger, "will_retry": receipt.will_retry}),
+    );
+    let rows = [
+        ("action", receipt.action.name().into()),
+        ("reason", receipt.reason.map_or(Value::Null, Value::from)),
+        ("entry_id", json!(receipt.entry_id)),
+        ("strategy", receipt.strategy.into()),
+        ("summarizer", json!(receipt.summarizer)),
+        ("counted_before", json!(receipt.counted.0)),
+        ("counted_after", json!(receipt.counted.1)),
+        ("tokens_before", json!(receipt.tokens.0)),
+        ("tokens_after", json!(receipt.tokens.1)),
+        ("estimated", receipt.estimated.into()),
+        ("bytes_before", receipt.bytes.0.into()),
+        ("bytes_after", json!(receipt.bytes.1)),
+        ("summarized_messages", receipt.summarized_messages.into()),
+        ("kept_messages", receipt.kept_messages.into()),
+        ("dropped", receipt.dropped.iter().map(|(id, why)| json!({"id": id, "why": why.code()})).collect()),
+        ("pruned_results", 0.into()),
+        ("archive_revision", Value::Null),
+        ("requests", 0.into()),
+        ("dry_run", receipt.dry_run.into()),
+        ("warnings", json!(receipt.warnings)),
+        ("summary", summary(&done.session, done.summary.as_ref())),
+    ];
+    object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
+}
+
+/// `context`.
+pub(super) fn context(session: &Session, items: &[(crate::session::Role, Ix, u64)]) -> Value {
+    items.iter().map(|(role, ix, tokens)| json!({"role": role.name(), "id": session.id(*ix), "tokens": tokens})).collect()
+}

@@ -1,0 +1,104 @@
+//! `epitome help TOPIC`: what is not about one flag.
+
+use std::ffi::OsString;
+
+/// What stands under the list of commands.
+pub(super) const SHORT: &str = "Topics: epitome help exit-codes, config, json, sessions";
+
+/// The text of a topic, when the command line asks for one.
+pub(super) fn asked(args: &[OsString]) -> Option<&'static str> {
+    match args.get(1..).unwrap_or_default() {
+        [help, topic] if help == "help" => TOPICS.iter().find(|(name, _)| topic == name).map(|(_, text)| *text),
+        _ => None,
+    }
+}
+
+/// The topics by name.
+pub(super) const TOPICS: &[(&str, &str)] = &[("exit-codes", EXIT_CODES), ("config", CONFIG), ("json", JSON), ("sessions", SESSIONS)];
+
+const EXIT_CODES: &str = "\
+Exit codes
+
+  0        done, or nothing to do
+  1        failed; also: a file that was named is missing or no session
+  2        the command line makes no sense
+  3        nothing to do, only with --exit-code
+  4        inspect --check found errors (or warnings, with --fail-on warning)
+  5        conflict: the session is locked, or changed while it was worked on
+  130, 143 interrupted by INT, TERM
+
+Of several sessions: the first of 130/143, 1, 5, 4 that occurs; 3 only if every session was 3.
+A context that would not shrink is nothing to do: \"action\":\"refused\",\"reason\":\"no_gain\".
+Whatever goes wrong, the session file is byte for byte what it was.
+";
+
+const CONFIG: &str = "\
+Settings
+
+Each setting is a flag, an environment variable and a key of the config file; in this order the first counts.
+The file is --config FILE, $EPITOME_CONFIG, or epitome/config.toml in $XDG_CONFIG_HOME (else ~/.config).
+epitome inspect --show settings prints every value with the place it came from.
+
+  context_window      --context-window      EPITOME_CONTEXT_WINDOW      tokens; the model's, else 200000
+  reserve_tokens      --reserve-tokens      EPITOME_RESERVE_TOKENS      tokens; 16384, or 15 % of the window
+  keep_recent_tokens  --keep-recent-tokens  EPITOME_KEEP_RECENT_TOKENS  tokens; 20000
+  threshold           --threshold           EPITOME_THRESHOLD           tokens or 1% to 99%; window less reserve
+  tokenizer           --tokenizer           EPITOME_TOKENIZER           o200k, cl100k, heuristic; o200k
+  model               --model               EPITOME_MODEL               provider/id; the session's latest
+  enabled             --enabled             EPITOME_ENABLED             true, false; true
+  summary_tokens      --summary-tokens      EPITOME_SUMMARY_TOKENS      300 to 16384; 4096
+  blob_dir            --blob-dir            EPITOME_BLOB_DIR            folder; blobs beside the agent's sessions
+
+Amounts take units: 20k, 1.5M. In the file:
+
+  keep_recent_tokens = \"20k\"
+  threshold = \"80%\"
+
+Also read: SOURCE_DATE_EPOCH (the time of the run), NO_COLOR, EPITOME_CONFIG.
+";
+
+const JSON: &str = "\
+JSON
+
+--json prints one object for every session, in order, one a line; failures too:
+  {\"schema\":1,\"path\":…,\"error\":{\"code\",\"message\",\"line\",\"hint\"}}
+A key that was not asked for is absent; asked for and none is null. Keys may be added, none is renamed.
+
+inspect   overview:   session, leaf, path_entries, reachable, total, tokens, compactions, cut, cut_reason, problems
+          tree, path: tree, path_list       context:  context       transcript: transcript
+          cut:        cut, cut_reason       files:    files         summary:    summary
+          sizes:      sizes                 problems: problems      settings:   settings
+compact   action (compacted, nothing, refused), reason, entry_id, strategy, summarizer, counted_before, counted_after,
+          tokens_before, tokens_after, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
+          dry_run, warnings, cut, cut_reason, files, triggers, summary
+
+\"estimated\":true says that a number was extrapolated from the part that was counted; inspect --exact counts everything.
+Schemas of every object are in assets/schemas of the source.
+";
+
+const SESSIONS: &str = "\
+Sessions
+
+SESSION is a file, a folder (every *.jsonl below it; what is no session is passed over), or - for standard input,
+whose result goes to standard output. --files-from FILE reads more names, one a line; -0 for NUL.
+
+The path is what an agent would go on from: from the last entry of the file, or --leaf ID, up to its root.
+Ids may be shortened as long as one entry only begins so.
+
+One session is changed in place. Several need --in-place, and then are compacted only when their context is above the
+threshold, overflowed, or ended in a cut-off answer (--trigger auto). A running agent may go on meanwhile: a session is
+locked only for the moment of the write, and when it grew in between, the plan is made again.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_config_topic_names_every_setting() {
+        for name in crate::settings::NAMES {
+            let row = CONFIG.lines().find(|line| line.trim_start().starts_with(&format!("{} ", name.key)));
+            assert!(row.is_some_and(|row| row.contains(name.flag) && row.contains(name.env)), "{}", name.key);
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! `compact`: a compaction at the end of a path.
+
+use std::io::{self, Write};
+
+use super::open::{Input, Opened, open};
+use super::receipt::{Action, Receipt};
+use super::{RunError, Services, Target};
+use crate::engine::compaction::{self, Draft, Plan, Stamp};
+use crate::engine::cut::CutSettings;
+use crate::engine::tokens::{Counter, Tokenizer, of_message};
+use crate::engine::trigger::{self, Limits, Reason};
+use crate::session::{Context, Ix, Path, Role, Session};
+use crate::store::{self, Appended};
+use crate::summarize::{Purpose, Request, Summarizer, Summary};
+
+/// When a compaction is made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trigger {
+    /// Now.
+    Manual,
+    /// When the context asks for it.
+    Auto {
+        /// Asked while nobody works on the session.
+        idle: bool,
+        /// What is set about the window.
+        limits: Limits,
+    },
+    /// Never: automatic compaction is switched off.
+    Off,
+}
+
+/// What is to be done with one session.
+#[derive(Debug, Clone)]
+pub struct CompactJob {
+    /// The session.
+    pub input: Input,
+    /// Where the result goes.
+    pub target: Target,
+    /// The end of the path; the file's own when none is named.
+    pub leaf: Option<String>,
+    /// When.
+    pub trigger: Trigger,
+    /// Only report (`--strategy off`).
+    pub off: bool,
+    /// Tokens to keep.
+    pub keep_recent: u64,
+    /// The message to keep from.
+    pub keep_from: Option<String>,
+    /// How tokens are counted.
+    pub tokenizer: Tokenizer,
+    /// Most tokens of the summary.
+    pub summary_tokens: u64,
+    /// What the summary is to look at.
+    pub focus: Option<String>,
+    /// Lines of context from elsewhere.
+    pub context: Vec<String>,
+    /// Write even what does not shrink the context.
+    pub allow_growth: bool,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Done {
+    /// The receipt.
+    pub receipt: Receipt,
+    /// The plan, when there was one.
+    pub plan: Option<Plan>,
+    /// The session that was planned on.
+    pub session: Session,
+    /// The words and their tokens, when there are any.
+    pub summary: Option<(Summary, u64)>,
+}
+
+/// How often the loop starts again because the file grew.
+const MOST_PLANS: usize = 4;
+
+/// Runs one compaction.
+///
+/// # Errors
+/// See [`RunError`]; the session is then what it was.
+pub fn compact(job: &CompactJob, services: &Services<'_>) -> Result<Done, RunError> {
+    // Only a session that is changed in place can make the loop go round, so standard input is read once.
+    for _ in 0..MOST_PLANS {
+        if let Some(done) = attempt(job, services, open(&job.input)?)? {
+            return Ok(done);
+        }
+        (services.progress)("the session grew; planning again");
+    }
+    Err(RunError::Restless)
+}
+
+/// One pass of the loop; `None` when the file grew so that the plan no longer holds.
+fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<Option<Done>, RunError> {
+    let path = opened.path(job.leaf.as_deref())?;
+    let session = &opened.session;
+    let mut receipt = Receipt {
+        strategy: if job.off { "off" } else { "context-full" },
+        dry_run: matches!(job.target, Target::Nowhere),
+        bytes: (session.source().len(), None),
+        ..Receipt::default()
+    };
+    let nothing = |mut receipt: Receipt, reason: &'static str, why: &str| {
+        receipt.action = Action::Nothing;
+        receipt.reason = Some(reason);
+        receipt.why = Some(why.to_owned());
+        receipt.bytes.1 = Some(receipt.bytes.0);
+        receipt
+    };
+    if path.entries.is_empty() {
+        let receipt = nothing(receipt, "empty", "there is no entry");
+        return finish(job, Done { receipt, plan: None, session: opened.session, summary: None });
+    }
+    if !receipt.dry_run {
+        may_append(session, &path)?;
+    }
+    warn(session, &path, job, &mut receipt);
+
+    let mut counter = Counter::new(session, job.tokenizer, false);
+    let fired = match &job.trigger {
+        Trigger::Manual => Ok((Reason::Manual, path.entries.len())),
+        Trigger::Auto { idle, limits } => {
+            trigger::check(&mut counter, &path.entries, limits, *idle)?.ok_or(("no_trigger", "nothing asks for a compaction"))
+        }
+        Trigger::Off => Err(("disabled", "automatic compaction is switched off")),
+    };
+    let (reason, end) = match fired {
+        Ok(fired) => fired,
+        Err((reason, why)) => {
+            let receipt = nothing(receipt, reason, why);
+            return finish(job, Done { receipt, plan: None, session: opened.session, summary: None });
+        }
+    };
+    receipt.trigger = Some(reason.name());
+    receipt.will_retry = reason.will_retry();
+    let entries = path.entries.get(..end).unwrap_or_default();
+
+    (services.progress)("planning");
+    let settings = CutSettings { keep_recent: job.keep_recent, keep_from: job.keep_from.as_deref() };
+    let plan = match compaction::plan(&mut counter, entries, settings)? {
+        Ok(plan) => plan,
+        Err(why) => {
+            let receipt = nothing(receipt, why.code(), why.text());
+            return finish(job, Done { receipt, plan: None, session: opened.session, summary: None });
+        }
+    };
+    receipt.warnings.extend(plan.previous.as_ref().and_then(|p| p.warning.clone()));
+    receipt.summarized_messages = plan.history.told.len() + plan.prefix.told.len() + compaction::dropped(&plan).len();
+    receipt.kept_messages = plan.kept.len();
+    receipt.dropped = compaction::dropped(&plan).into_iter().map(|(ix, why)| (session.id(ix).to_owned(), why)).collect();
+    receipt.counted.0 = Some(plan.estimate.counted.tokens);
+    receipt.tokens.0 = Some(plan.estimate.reported.unwrap_or(plan.estimate.context));
+    receipt.estimated = plan.estimate.counted.estimated;
+    if job.off {
+        let receipt = nothing(receipt, "off", "the strategy is off");
+        return finish(job, Done { receipt, plan: Some(plan), session: opened.session, summary: None });
+    }
+
+    (services.progress)("summarizing");
+    test_delay();
+    let draft = words(
+        session,
+        &plan,
+        services.summarizer,
+        &Words { tokenizer: job.tokenizer, summary_tokens: job.summary_tokens, focus: job.focus.as_deref(), context: &job.context },
+    )?;
+    receipt.summarizer = Some(services.summarizer.name());
+    let whole = draft.whole();
+    let summary_tokens = job.tokenizer.count(&draft.stored(&plan.files));
+    let summary = Some((whole, summary_tokens));
+
+    (services.progress)("checking");
+    let note = (services.summarizer.name() != "offline").then(|| services.summarizer.name());
+    let stamp = Stamp { now: &services.now, tokens_after: None, note };
+    let (id, line) = compaction::entry(session, &plan, &draft, stamp)?;
+    let after = session.with_appended(&line)?;
+    let context = compaction::verify(session, &plan, &after, &id)?.map_err(RunError::Unsound)?;
+    let counted_after = count_after(&mut counter, session, &after, &context)?;
+    let (id, line) = compaction::entry(session, &plan, &draft, Stamp { tokens_after: Some(counted_after), ..stamp })?;
+    receipt.counted.1 = Some(counted_after);
+    receipt.tokens.1 = Some(counted_after);
+
+    let before = plan.estimate.counted;
+    if before.tokens <= counted_after && !job.allow_growth {
+        receipt.action = Action::Refused;
+        receipt.reason = Some("no_gain");
+        receipt.why = Some(format!("the context would not shrink: {} tokens before, {counted_after} after", before.tokens));
+        receipt.bytes.1 = Some(receipt.bytes.0);
+        return finish(job, Done { receipt, plan: Some(plan), session: opened.session, summary });
+    }
+
+    let newline = u64::from(!session.ends_in_newline()?);
+    receipt.action = Action::Compacted;
+    receipt.entry_id = Some(id.clone());
+    receipt.bytes.1 = Some(receipt.bytes.0 + newline + line.len() as u64);
+    if matches!(job.target, Target::InPlace) {
+        (services.progress)("writing");
+        let Some(print) = &opened.print else { return finish(job, Done { receipt, plan: Some(plan), session: opened.session, summary }) };
+        let leaf = plan.path.last().copied();
+        let mut accept = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &id));
+        match store::append(print, &line, store::WAIT, &mut accept)? {
+            Appended::Stale => return Ok(None),
+            Appended::Written { offset, .. } => receipt.bytes.1 = Some(offset + line.len() as u64),
+        }
+        return Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, summary }));
+    }
+    write_copy(job, session, Some(&line))?;
+    Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, summary }))
+}
+
+/// A session that is not changed is still written where a copy was asked for.
+fn finish(job: &CompactJob, done: Done) -> Result<Option<Done>, RunError> {
+    write_copy(job, &done.session, None)?;
+    Ok(Some(done))
+}
+
+/// Writes the session, and `line` behind it, where it was asked for; in place and nowhere need no copy.
+fn write_copy(job: &CompactJob, session: &Session, line: Option<&[u8]>) -> Result<(), RunError> {
+    let write = |out: &mut dyn Write| -> io::Result<()> {
+        let source = session.source();
+        let mut at = 0;
+        let mut buffer = vec![0; 1 << 20];
+        while at < source.len() {
+            let len = usize::try_from(source.len() - at).unwrap_or(usize::MAX).min(buffer.len());
+            let part = buffer.get_mut(..len).unwrap_or_default();
+            source.read_exact(at, part)?;
+            out.write_all(part)?;
+            at += len as u64;
+        }
+        if let Some(line) = line {
+            if !session.ends_in_newline()? {
+                out.write_all(b"\n")?;
+            }
+            out.write_all(line)?;
+        }
+        Ok(())
+    };
+    match &job.target {
+        Target::InPlace | Target::Nowhere => Ok(()),
+        Target::File { path, overwrite } => {
+            store::create(path, *overwrite, &mut |out| write(out))?;
+            Ok(())
+        }
+        Target::Stdout => {
+            let mut out = io::stdout().lock();
+            write(&mut out)?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+/// Refuses what appending would make worse.
+fn may_append(session: &Session, path: &Path) -> Result<(), RunError> {
+    if let Some(problem) = crate::session::problems::forbids_append(session, path)? {
+        return Err(RunError::Damaged {
+            code: problem.code.name(),
+            line: problem.line,
+            message: problem.message,
+            hint: "nothing was written; inspect --check lists everything that is wrong with the file".to_owned(),
+        });
+    }
+    if let Some(version @ (0..=2)) = session.version() {
+        return Err(RunError::Refused {
+            message: format!("the session is of version {version}; writing to it would need a migration to version 3"),
+            hint: Some("open it once in its agent, which migrates it; inspect and compact -n work on it as it is".to_owned()),
+        });
+    }
+    Ok(())
+}
+
+fn warn(session: &Session, path: &Path, job: &CompactJob, receipt: &mut Receipt) {
+    if path.dangling {
+        let total = session.nodes().count();
+        let first = path.entries.first().map_or("", |ix| session.id(*ix));
+        receipt.warnings.push(format!(
+            "the path starts at {first}, whose parent is not in the file: {} of {total} entries are on it",
+            path.entries.len()
+        ));
+    }
+    if job.leaf.is_some() && path.leaf() != session.leaf() {
+        receipt.warnings.push("the leaf is not the last entry of the file: its branch becomes the active one for every reader".to_owned());
+    }
+    let damaged = session.damaged_lines();
+    if damaged > 0 {
+        receipt.warnings.push(format!("{damaged} damaged lines are left as they are; inspect --check lists them"));
+    }
+    if let Some(leaf) = path.leaf() {
+        let calls = session.calls(leaf);
+        if !calls.is_empty() {
+            receipt
+                .warnings
+                .push(format!("the path ends in a tool call without a result ({}); the agent may still be working", session.id(leaf)));
+        }
+    }
+}
+
+/// What the words of a plan depend on.
+#[derive(Debug, Clone, Copy)]
+pub struct Words<'a> {
+    /// How tokens are counted.
+    pub tokenizer: Tokenizer,
+    /// Most tokens of the whole summary.
+    pub summary_tokens: u64,
+    /// What the summary is to look at.
+    pub focus: Option<&'a str>,
+    /// Lines of context from elsewhere.
+    pub context: &'a [String],
+}
+
+/// Makes the words of a plan.
+///
+/// # Errors
+/// When the session cannot be read, or no summary came of it.
+pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words: &Words<'_>) -> Result<Draft, RunError> {
+    let budget = compaction::text_budget(words.summary_tokens, words.tokenizer, &plan.files);
+    let previous = plan.previous.as_ref().map(|p| p.summary.as_str()).filter(|s| !s.trim().is_empty());
+    let split = plan.cut.turn_start.is_some();
+    // Where a turn is split at the very start there is no history to tell.
+    let has_history = !split || !plan.history.told.is_empty() || previous.is_some();
+    let prefix_budget = match (split, has_history) {
+        (false, _) => 0,
+        (true, true) => budget / 3,
+        (true, false) => budget,
+    };
+    let request = Request {
+        session,
+        selection: &plan.history,
+        purpose: Purpose::History,
+        previous,
+        kept: &plan.kept,
+        focus: words.focus,
+        context: words.context,
+        budget: budget - prefix_budget,
+        tokenizer: words.tokenizer,
+    };
+    let history = has_history.then(|| summarizer.summarize(&request)).transpose()?;
+    let prefix = Request { selection: &plan.prefix, purpose: Purpose::TurnPrefix, previous: None, budget: prefix_budget, ..request };
+    let prefix = split.then(|| summarizer.summarize(&prefix)).transpose()?;
+    Ok(Draft { history, prefix })
+}
+
+/// Tokens of the predicted context; what is kept was mostly counted before.
+fn count_after(counter: &mut Counter<'_>, before: &Session, after: &Session, context: &Context) -> io::Result<u64> {
+    let mut sum = 0;
+    for item in &context.items {
+        let known = (item.edit.is_none() && !item.partial && item.role != Role::CompactionSummary && item.role != Role::System)
+            .then(|| before.by_id(after.id(item.entry)))
+            .flatten();
+        sum += match known {
+            Some(ix) => counter.entry(ix)?,
+            None => {
+                let tokenizer = counter.tokenizer();
+                after.with_item(context, item, |message| of_message(tokenizer, message))?
+            }
+        };
+    }
+    Ok(sum)
+}
+
+/// Whether a plan that ends at `leaf` still holds when others appended `new`: the leaf has no child, and the new entry's id
+/// is free.
+fn holds_still(session: &Session, leaf: Ix, new: &[u8], id: &str) -> bool {
+    // What was read ended in the middle of a line: the line has gone on, and the plan did not see it.
+    if !matches!(session.ends_in_newline(), Ok(true)) {
+        return false;
+    }
+    let Ok(grown) = session.with_appended(new) else { return false };
+    let first = session.all().len();
+    let leaf_id = session.id(leaf);
+    grown
+        .all()
+        .skip(first)
+        .all(|(ix, entry)| !entry.is_node() || (grown.id(ix) != id && grown.id(ix) != leaf_id && !descends(&grown, ix, leaf_id)))
+}
+
+fn descends(session: &Session, ix: Ix, ancestor: &str) -> bool {
+    session.path(ix).entries.iter().any(|ix| session.id(*ix) == ancestor)
+}
+
+/// Debug builds wait here when asked to, so that tests can show what others may do meanwhile.
+fn test_delay() {
+    #[cfg(debug_assertions)]
+    if let Some(ms) = std::env::var("EPITOME_TEST_SUMMARIZER_DELAY_MS").ok().and_then(|ms| ms.parse().ok()) {
+        std::thread::sleep(std::time::Duration::from_millis(ms));
+    }
+}

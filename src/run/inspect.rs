@@ -1,0 +1,342 @@
+//! `inspect`: everything that can be known about a session, gathered as plain data. Nothing is written.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path as FsPath, PathBuf};
+
+use super::RunError;
+use super::open::{Input, Opened, open};
+use crate::engine::compaction;
+use crate::engine::cut::{self, Amount, Cut, CutSettings, Legality, Nothing};
+use crate::engine::files::Files;
+use crate::engine::tokens::{Counter, Tokenizer};
+use crate::engine::usage::{self, Estimate};
+use crate::engine::window::window;
+use crate::session::tree::Shape;
+use crate::session::{Header, Ix, Json, Kind, Path, Problem, Role, Session, problems};
+use crate::summarize::{Summarizer, Summary};
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// The session at a glance.
+    pub overview: bool,
+    /// The messages of the context, each counted.
+    pub context: bool,
+    /// Where a compaction would cut.
+    pub cut: bool,
+    /// Files that it would record.
+    pub files: bool,
+    /// The summary that it would write.
+    pub summary: bool,
+    /// Bytes and tokens by kind.
+    pub sizes: bool,
+    /// Everything that is wrong.
+    pub problems: bool,
+}
+
+/// How to look.
+#[derive(Debug, Clone)]
+pub struct InspectJob {
+    /// The session.
+    pub input: Input,
+    /// The end of the path.
+    pub leaf: Option<String>,
+    /// What is asked for.
+    pub wanted: Wanted,
+    /// How tokens are counted.
+    pub tokenizer: Tokenizer,
+    /// Count everything.
+    pub exact: bool,
+    /// Tokens that a compaction keeps.
+    pub keep_recent: u64,
+    /// The message to keep from.
+    pub keep_from: Option<String>,
+    /// Most tokens of a summary.
+    pub summary_tokens: u64,
+    /// The folder of externalized image data.
+    pub blobs: Option<PathBuf>,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Report {
+    /// The session.
+    pub session: Session,
+    /// The path that was looked at.
+    pub path: Path,
+    /// The session at a glance.
+    pub overview: Option<Overview>,
+    /// The messages of the context and their tokens.
+    pub context: Option<Vec<(Role, Ix, u64)>>,
+    /// The cut.
+    pub cut: Option<Result<CutReport, Nothing>>,
+    /// The files.
+    pub files: Option<Files>,
+    /// The summary and its tokens.
+    pub summary: Option<Option<(Summary, u64)>>,
+    /// Bytes and tokens.
+    pub sizes: Option<Sizes>,
+    /// What is wrong.
+    pub problems: Option<Vec<Problem>>,
+}
+
+/// The session at a glance.
+#[derive(Debug)]
+pub struct Overview {
+    /// What the header says.
+    pub header: Header,
+    /// Leaves and counts.
+    pub shape: Shape,
+    /// The size of the context.
+    pub estimate: Estimate,
+    /// The model that the path is on.
+    pub model: Option<String>,
+    /// The compactions of the path, oldest first.
+    pub compactions: Vec<CompactionInfo>,
+}
+
+/// A compaction as it is stored.
+#[derive(Debug, Clone, Default)]
+pub struct CompactionInfo {
+    /// Its id.
+    pub id: String,
+    /// How it was made, when it says.
+    pub method: Option<String>,
+    /// The first entry that it keeps.
+    pub first_kept_id: Option<String>,
+    /// Tokens before.
+    pub tokens_before: Option<u64>,
+    /// Tokens after.
+    pub tokens_after: Option<u64>,
+}
+
+/// A cut and what it means.
+#[derive(Debug)]
+pub struct CutReport {
+    /// The cut.
+    pub cut: Cut,
+    /// What would be summarized.
+    pub summarize: Amount,
+    /// What of the split turn would be summarized.
+    pub turn_prefix: Amount,
+    /// What would stay.
+    pub keep: Amount,
+    /// Every place of the window that was considered, with the verdict.
+    pub places: Vec<(usize, Legality)>,
+}
+
+/// Bytes and tokens.
+#[derive(Debug, Default)]
+pub struct Sizes {
+    /// By kind and tool, largest first.
+    pub by_kind: Vec<SizeRow>,
+    /// The largest records: position, bytes.
+    pub largest: Vec<(Ix, u64)>,
+}
+
+/// One row of [`Sizes`].
+#[derive(Debug, Clone, Default)]
+pub struct SizeRow {
+    /// Message role, or entry type.
+    pub kind: String,
+    /// The tool, for results.
+    pub tool: Option<String>,
+    /// Bytes of the records.
+    pub bytes: u64,
+    /// Bytes of image data and details among them.
+    pub bulk: u64,
+    /// Tokens of the messages.
+    pub tokens: u64,
+    /// Records.
+    pub entries: u64,
+}
+
+/// Looks at one session.
+///
+/// # Errors
+/// When it cannot be opened or read, or `keep_from` or `leaf` name nothing.
+pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, RunError> {
+    let opened = open(&job.input)?;
+    let path = opened.path(job.leaf.as_deref())?;
+    let wanted = job.wanted;
+    let session = &opened.session;
+    let mut counter = Counter::new(session, job.tokenizer, job.exact);
+    let context = wanted.context.then(|| context(&mut counter, &path)).transpose()?;
+    let settings = CutSettings { keep_recent: job.keep_recent, keep_from: job.keep_from.as_deref() };
+    let mut cut = None;
+    let mut files = None;
+    let mut summary = None;
+    if wanted.cut || wanted.files || wanted.summary {
+        match cut::cut(&mut counter, &path.entries, settings)? {
+            Ok(found) => {
+                if wanted.files {
+                    files = Some(compaction::files_of(session, &path.entries, &found)?);
+                }
+                if wanted.summary {
+                    summary = Some(summarize(&mut counter, &path, job, summarizer)?);
+                }
+                if wanted.cut {
+                    cut = Some(Ok(cut_report(&mut counter, &path, found)?));
+                }
+            }
+            Err(nothing) => {
+                files = wanted.files.then(Files::default);
+                summary = wanted.summary.then_some(None);
+                cut = wanted.cut.then_some(Err(nothing));
+            }
+        }
+    }
+    let overview = wanted.overview.then(|| overview(&mut counter, &path)).transpose()?;
+    let sizes = wanted.sizes.then(|| sizes(&mut counter)).transpose()?;
+    let blobs = job.blobs.clone().or_else(|| opened.print.as_ref().and_then(|print| blob_folder(&print.path)));
+    let problems = wanted.problems.then(|| problems::find(session, &path, blobs.as_deref())).transpose()?;
+    let problems = problems.map(|mut list| {
+        list.extend(opened.print.as_ref().map(|print| problems::beside(&print.path)).unwrap_or_default());
+        list
+    });
+    let Opened { session, .. } = opened;
+    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems })
+}
+
+/// oh-my-pi keeps externalized data in `blobs`, beside the folder of its sessions.
+fn blob_folder(session: &FsPath) -> Option<PathBuf> {
+    session.ancestors().skip(1).take(4).map(|folder| folder.join("blobs")).find(|folder| folder.is_dir())
+}
+
+fn context(counter: &mut Counter<'_>, path: &Path) -> io::Result<Vec<(Role, Ix, u64)>> {
+    let context = counter.session().context(&path.entries)?;
+    context.items.iter().map(|item| Ok((item.role, item.entry, counter.item(&context, item)?))).collect()
+}
+
+fn cut_report(counter: &mut Counter<'_>, path: &Path, cut: Cut) -> io::Result<CutReport> {
+    let session = counter.session();
+    // The kept part first: it was counted to find the cut, and the rest is extrapolated from it in a large session.
+    let keep = cut::amount(counter, &cut.kept(session, &path.entries))?;
+    let turn_prefix = cut::amount(counter, &cut.turn_prefix(session, &path.entries))?;
+    let summarize = cut::amount(counter, &cut.summarized(session, &path.entries))?;
+    let places = cut::legality(session, &path.entries, &window(session, &path.entries)?);
+    Ok(CutReport { cut, summarize, turn_prefix, keep, places })
+}
+
+fn summarize(
+    counter: &mut Counter<'_>,
+    path: &Path,
+    job: &InspectJob,
+    summarizer: &dyn Summarizer,
+) -> Result<Option<(Summary, u64)>, RunError> {
+    let session = counter.session();
+    let settings = CutSettings { keep_recent: job.keep_recent, keep_from: job.keep_from.as_deref() };
+    let Ok(plan) = compaction::plan(counter, &path.entries, settings)? else { return Ok(None) };
+    let words = super::compact::words(
+        session,
+        &plan,
+        summarizer,
+        &super::compact::Words { tokenizer: job.tokenizer, summary_tokens: job.summary_tokens, focus: None, context: &[] },
+    )?;
+    let summary = words.whole();
+    let tokens = job.tokenizer.count(&summary.text());
+    Ok(Some((summary, tokens)))
+}
+
+fn overview(counter: &mut Counter<'_>, path: &Path) -> io::Result<Overview> {
+    let session = counter.session();
+    let context = session.context(&path.entries)?;
+    let mut compactions = Vec::new();
+    for ix in path.entries.iter().copied().filter(|ix| session[*ix].kind == Kind::Compaction) {
+        let payload = session.read(ix)?;
+        let text = payload.text();
+        let record = Json::parse(&text).unwrap_or(Json::Null);
+        compactions.push(CompactionInfo {
+            id: session.id(ix).to_owned(),
+            method: record.get("method").str().map(str::to_owned),
+            first_kept_id: session[ix].target.map(|kept| session.name(kept).to_owned()),
+            tokens_before: record.get("tokensBefore").amount(),
+            tokens_after: record.get("tokensAfter").amount(),
+        });
+    }
+    Ok(Overview {
+        header: session.header()?,
+        shape: session.shape(path),
+        estimate: usage::estimate(counter, &path.entries, &context)?,
+        model: crate::engine::trigger::current_model(session, &path.entries)?,
+        compactions,
+    })
+}
+
+/// How many of the largest records are named.
+const LARGEST: usize = 10;
+
+fn sizes(counter: &mut Counter<'_>) -> io::Result<Sizes> {
+    let session = counter.session();
+    let mut rows: BTreeMap<(String, Option<String>), (SizeRow, Vec<Ix>)> = BTreeMap::new();
+    let mut largest: Vec<(Ix, u64)> = Vec::new();
+    let mut recorded = 0;
+    for (ix, entry) in session.all() {
+        let kind = if entry.kind == Kind::Message { entry.role.name().to_owned() } else { session.type_name(ix).to_owned() };
+        let tool = entry.tool.map(|tool| session.name(tool).to_owned());
+        let (row, members) =
+            rows.entry((kind.clone(), tool.clone())).or_insert_with(|| (SizeRow { kind, tool, ..SizeRow::default() }, Vec::new()));
+        let bytes = u64::from(entry.len);
+        recorded += bytes;
+        row.bytes += bytes;
+        row.bulk += u64::from(entry.bulk);
+        row.entries += 1;
+        members.push(ix);
+        largest.push((ix, bytes));
+        if largest.len() > LARGEST * 64 {
+            keep_largest(&mut largest);
+        }
+    }
+    keep_largest(&mut largest);
+    let mut by_kind = Vec::new();
+    for (mut row, members) in rows.into_values() {
+        row.tokens = counter.entries(&members)?.tokens;
+        by_kind.push(row);
+    }
+    by_kind.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| (&a.kind, &a.tool).cmp(&(&b.kind, &b.tool))));
+    let rest = session.source().len().saturating_sub(recorded);
+    if rest > 0 {
+        // Line ends, blank lines and lines that hold no record, so that the sum is the file.
+        by_kind.push(SizeRow { kind: "between_records".to_owned(), bytes: rest, ..SizeRow::default() });
+    }
+    Ok(Sizes { by_kind, largest })
+}
+
+fn keep_largest(list: &mut Vec<(Ix, u64)>) {
+    list.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    list.truncate(LARGEST);
+}
+
+/// One row of the whole tree.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeRow {
+    /// The entry.
+    pub entry: Ix,
+    /// Branches above it: a chain stays at one depth, a fork begins new ones.
+    pub depth: usize,
+}
+
+/// All entries of the tree, each after its parent, in file order among siblings; entries of cycles come last.
+#[must_use]
+pub fn tree_rows(session: &Session) -> Vec<TreeRow> {
+    let mut children: BTreeMap<Ix, Vec<Ix>> = BTreeMap::new();
+    let mut walk = Vec::new();
+    for (ix, _) in session.nodes() {
+        match session.parent(ix) {
+            Some(parent) => children.entry(parent).or_default().push(ix),
+            None => walk.push(TreeRow { entry: ix, depth: 0 }),
+        }
+    }
+    walk.reverse();
+    let mut rows = Vec::new();
+    while let Some(row) = walk.pop() {
+        rows.push(row);
+        let below = children.get(&row.entry).map(Vec::as_slice).unwrap_or_default();
+        let depth = row.depth + usize::from(below.len() > 1);
+        walk.extend(below.iter().rev().map(|ix| TreeRow { entry: *ix, depth }));
+    }
+    let seen: std::collections::HashSet<Ix> = rows.iter().map(|row| row.entry).collect();
+    rows.extend(session.nodes().map(|(entry, _)| TreeRow { entry, depth: 0 }).filter(|row| !seen.contains(&row.entry)));
+    rows
+}

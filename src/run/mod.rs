@@ -1,0 +1,169 @@
+//! The one loop of every command that writes: plan, fill, judge, commit, receipt.
+//!
+//! The sequence lives here once, with its services passed in. Nothing is locked while it plans, summarizes or checks; the
+//! store locks only to compare and to write. When the file grew meanwhile in a way that matters, the loop starts again.
+
+pub mod compact;
+pub mod inspect;
+pub mod open;
+pub mod receipt;
+
+pub use compact::{CompactJob, Done, Trigger, compact};
+pub use inspect::{InspectJob, Report, Wanted, inspect};
+pub use open::{Input, Opened, open};
+pub use receipt::{Action, Receipt};
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::engine::cut::CutError;
+use crate::session::SessionError;
+use crate::store::StoreError;
+use crate::summarize::{SummarizeError, Summarizer};
+
+/// What a run needs from outside.
+pub struct Services<'a> {
+    /// The time of the run, RFC 3339 in UTC with milliseconds. The only clock there is.
+    pub now: String,
+    /// Makes the words.
+    pub summarizer: &'a dyn Summarizer,
+    /// Told what the run is doing, for a person who waits.
+    pub progress: &'a dyn Fn(&str),
+}
+
+/// Where the result goes.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// Into the session itself.
+    InPlace,
+    /// Nowhere: a dry run.
+    Nowhere,
+    /// Into another file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Whether it may be replaced.
+        overwrite: bool,
+    },
+    /// To standard output.
+    Stdout,
+}
+
+/// Why a run failed. The session is what it was.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The session cannot be read.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// Reading on failed.
+    #[error("cannot read the session: {0}")]
+    Read(#[from] io::Error),
+    /// The store did not read or write.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no summary.
+    #[error(transparent)]
+    Summarize(#[from] SummarizeError),
+    /// There is no such cut.
+    #[error("{message}")]
+    Cut {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The file is damaged in a way that writing would make worse.
+    #[error("{message}")]
+    Damaged {
+        /// The problem's code.
+        code: &'static str,
+        /// Where it is.
+        line: Option<u32>,
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The request itself makes no sense for this session.
+    #[error("{message}")]
+    Refused {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// The file kept growing.
+    #[error("the session kept changing while it was worked on")]
+    Restless,
+    /// The predicted session failed its check: a fault of ours, found before anything was written.
+    #[error("the planned session failed its check and was not written: {0}")]
+    Unsound(String),
+}
+
+impl RunError {
+    /// A stable word for JSON.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            RunError::Session(SessionError::NotASession) => "not_a_session",
+            RunError::Session(SessionError::Read(_)) | RunError::Read(_) => "io",
+            RunError::Store(error) => error.code(),
+            RunError::Summarize(_) => "summarizer",
+            RunError::Cut { .. } => "no_candidate",
+            RunError::Damaged { code, .. } => code,
+            RunError::Refused { .. } => "refused",
+            RunError::Restless => "changed",
+            RunError::Unsound(_) => "unsound",
+        }
+    }
+
+    /// The line that the error is about.
+    #[must_use]
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            RunError::Damaged { line, .. } => *line,
+            _ => None,
+        }
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            RunError::Store(error) => error.hint(),
+            RunError::Cut { hint, .. } | RunError::Damaged { hint, .. } => Some(hint.clone()),
+            RunError::Refused { hint, .. } => hint.clone(),
+            RunError::Restless => Some("run again when the other program has finished writing".to_owned()),
+            RunError::Session(SessionError::NotASession) => {
+                Some("a session begins with a line {\"type\":\"session\",…}; was another file meant?".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether somebody else was at the file.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            RunError::Store(error) => error.is_conflict(),
+            RunError::Restless => true,
+            _ => false,
+        }
+    }
+}
+
+impl From<CutError> for RunError {
+    fn from(error: CutError) -> RunError {
+        let message = error.to_string();
+        match error {
+            CutError::Read(error) => RunError::Read(error),
+            CutError::NoCandidate { nearest, .. } => RunError::Cut {
+                message,
+                hint: match nearest.as_slice() {
+                    [] => "there is no place to cut on this path; see inspect --show cut".to_owned(),
+                    near => format!("the nearest places to cut are {}", near.join(" and ")),
+                },
+            },
+        }
+    }
+}

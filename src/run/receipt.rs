@@ -1,0 +1,66 @@
+//! What a writer tells at the end: one receipt a session.
+
+use crate::engine::serialize::LeftOut;
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Action {
+    /// A compaction was appended.
+    Compacted,
+    /// There was nothing to do.
+    #[default]
+    Nothing,
+    /// It would not have helped.
+    Refused,
+}
+
+impl Action {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Compacted => "compacted",
+            Action::Nothing => "nothing",
+            Action::Refused => "refused",
+        }
+    }
+}
+
+/// The receipt. What is not known is `None`.
+#[derive(Debug, Clone, Default)]
+pub struct Receipt {
+    /// What was done.
+    pub action: Action,
+    /// Why: a code.
+    pub reason: Option<&'static str>,
+    /// The same in words.
+    pub why: Option<String>,
+    /// The new entry.
+    pub entry_id: Option<String>,
+    /// The strategy.
+    pub strategy: &'static str,
+    /// Who made the words.
+    pub summarizer: Option<&'static str>,
+    /// What asked for it.
+    pub trigger: Option<&'static str>,
+    /// Whether the agent makes the turn again.
+    pub will_retry: bool,
+    /// Tokens counted in the context before and after, by the same ruler.
+    pub counted: (Option<u64>, Option<u64>),
+    /// Tokens of the context before, as an agent knows them, and of the rebuilt context.
+    pub tokens: (Option<u64>, Option<u64>),
+    /// Some of these numbers were extrapolated.
+    pub estimated: bool,
+    /// Bytes of the session before and after.
+    pub bytes: (u64, Option<u64>),
+    /// Messages whose text went into the summary.
+    pub summarized_messages: usize,
+    /// Messages that stay.
+    pub kept_messages: usize,
+    /// Messages that were left out of the summarized text.
+    pub dropped: Vec<(String, LeftOut)>,
+    /// Nothing was written because nothing was to be.
+    pub dry_run: bool,
+    /// What should be known.
+    pub warnings: Vec<String>,
+}

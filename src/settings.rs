@@ -1,0 +1,338 @@
+//! Settings: each a flag, an environment variable and a config key, with the place its value came from.
+//!
+//! One table names them all. Values of all three places go through the same parsing, and an error names the place.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use crate::engine::tokens::Tokenizer;
+use crate::engine::trigger::{Limits, Threshold};
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A flag of the command line.
+    Flag(&'static str),
+    /// An environment variable.
+    Env(&'static str),
+    /// The config file.
+    File(PathBuf, u32),
+    /// The default.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Flag(flag) => write!(f, "{flag}"),
+            Origin::Env(name) => write!(f, "{name}"),
+            Origin::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Origin::Default => write!(f, "default"),
+        }
+    }
+}
+
+/// One setting's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    /// The config key.
+    pub key: &'static str,
+    /// The flag.
+    pub flag: &'static str,
+    /// The environment variable.
+    pub env: &'static str,
+    /// The default as it would be typed; empty for "not set".
+    pub default: &'static str,
+}
+
+macro_rules! names {
+    ($($key:ident $flag:literal $env:literal $default:literal),* $(,)?) => {
+        /// All settings.
+        pub const NAMES: &[Name] = &[$(Name { key: stringify!($key), flag: $flag, env: $env, default: $default }),*];
+    };
+}
+
+names! {
+    context_window "--context-window" "EPITOME_CONTEXT_WINDOW" "",
+    reserve_tokens "--reserve-tokens" "EPITOME_RESERVE_TOKENS" "",
+    keep_recent_tokens "--keep-recent-tokens" "EPITOME_KEEP_RECENT_TOKENS" "20000",
+    threshold "--threshold" "EPITOME_THRESHOLD" "",
+    tokenizer "--tokenizer" "EPITOME_TOKENIZER" "o200k",
+    model "--model" "EPITOME_MODEL" "",
+    enabled "--enabled" "EPITOME_ENABLED" "true",
+    summary_tokens "--summary-tokens" "EPITOME_SUMMARY_TOKENS" "4096",
+    blob_dir "--blob-dir" "EPITOME_BLOB_DIR" "",
+}
+
+/// The settings, typed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Tokens of the model's window; `None` means the model's own.
+    pub context_window: Option<u64>,
+    /// Tokens kept free for the answer; `None` means the default rule.
+    pub reserve_tokens: Option<u64>,
+    /// Tokens that stay as they are.
+    pub keep_recent_tokens: u64,
+    /// When a context is to be compacted.
+    pub threshold: Threshold,
+    /// How tokens are counted.
+    pub tokenizer: Tokenizer,
+    /// `provider/id`; `None` means the session's latest.
+    pub model: Option<String>,
+    /// Whether `--trigger auto` may act.
+    pub enabled: bool,
+    /// Most tokens of a summary.
+    pub summary_tokens: u64,
+    /// Folder of externalized image data; `None` means one beside the agent's data.
+    pub blob_dir: Option<PathBuf>,
+    /// Each setting with its value as typed (empty: not set) and where it came from, in the table's order.
+    pub shown: Vec<(Name, String, Origin)>,
+}
+
+/// What is wrong with a setting.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The config file cannot be read.
+    #[error("{path}: cannot read the config: {source}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The config file is broken.
+    #[error("{path}:{line}: {what}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Line number, from 1.
+        line: u32,
+        /// What is wrong, with the key.
+        what: String,
+    },
+    /// A value from a flag or the environment is wrong.
+    #[error("{origin}: {what}")]
+    Value {
+        /// Where it came from.
+        origin: Origin,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Settings {
+    /// Brings flags, environment, config file and defaults together, in this order.
+    ///
+    /// # Errors
+    /// When the file cannot be read or any value is wrong; also one that a stronger place overrides.
+    pub fn resolve(
+        flags: &[(&'static str, String)],
+        env: impl Fn(&str) -> Option<String>,
+        config: Option<&Path>,
+    ) -> Result<Settings, SettingsError> {
+        let file = match config {
+            Some(path) => read_file(path)?,
+            None => Vec::new(),
+        };
+        let mut settings = Settings {
+            context_window: None,
+            reserve_tokens: None,
+            keep_recent_tokens: 0,
+            threshold: Threshold::Window,
+            tokenizer: Tokenizer::O200k,
+            model: None,
+            enabled: true,
+            summary_tokens: 0,
+            blob_dir: None,
+            shown: Vec::new(),
+        };
+        for name in NAMES {
+            let mut value = (name.default.to_owned(), Origin::Default);
+            let in_file = file
+                .iter()
+                .find(|(key, ..)| key == name.key)
+                .map(|(_, text, line)| (text.clone(), Origin::File(config.unwrap_or(Path::new("")).to_owned(), *line)));
+            let in_env = env(name.env).filter(|text| !text.is_empty()).map(|text| (text, Origin::Env(name.env)));
+            let flag = flags.iter().find(|(key, _)| *key == name.key).map(|(_, text)| (text.clone(), Origin::Flag(name.flag)));
+            for (text, origin) in [in_file, in_env, flag].into_iter().flatten() {
+                settings.set(name.key, &text).map_err(|what| match &origin {
+                    Origin::File(path, line) => {
+                        SettingsError::File { path: path.clone(), line: *line, what: format!("{}: {what}", name.key) }
+                    }
+                    origin => SettingsError::Value { origin: origin.clone(), what },
+                })?;
+                value = (text, origin);
+            }
+            if !value.0.is_empty() {
+                settings.set(name.key, &value.0).map_err(|what| SettingsError::Value { origin: value.1.clone(), what })?;
+            }
+            settings.shown.push((*name, value.0, value.1));
+        }
+        Ok(settings)
+    }
+
+    /// What is set about the window.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits { window: self.context_window, threshold: self.threshold, reserve: self.reserve_tokens, model: self.model.clone() }
+    }
+
+    fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
+        match key {
+            "context_window" => self.context_window = Some(at_least(1, amount(text)?)?),
+            "reserve_tokens" => self.reserve_tokens = Some(amount(text)?),
+            "keep_recent_tokens" => self.keep_recent_tokens = at_least(1, amount(text)?)?,
+            "threshold" => self.threshold = threshold(text)?,
+            "tokenizer" => {
+                self.tokenizer = Tokenizer::of(text).ok_or_else(|| format!("'{text}' is no tokenizer; use o200k, cl100k or heuristic"))?
+            }
+            "model" => self.model = Some(text.to_owned()),
+            "enabled" => self.enabled = switch(text)?,
+            "summary_tokens" => {
+                let tokens = amount(text)?;
+                if !(300..=16_384).contains(&tokens) {
+                    return Err(format!("{text} is out of range; use 300 to 16384"));
+                }
+                self.summary_tokens = tokens;
+            }
+            "blob_dir" => self.blob_dir = Some(PathBuf::from(text)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn at_least(least: u64, value: u64) -> Result<u64, String> {
+    if value < least { Err(format!("{value} is out of range; use at least {least}")) } else { Ok(value) }
+}
+
+/// A number of tokens or bytes: `20000`, `20_000`, `20k`, `1.5M`.
+///
+/// # Errors
+/// When the text is no such number.
+pub fn amount(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is no amount; use a number such as 20000, 20k or 1.5M");
+    let plain: String = text.trim().chars().filter(|c| *c != '_').collect();
+    let (number, unit) = match plain.char_indices().last() {
+        Some((at, 'k' | 'K')) => (plain.get(..at).unwrap_or_default(), 1_000_u64),
+        Some((at, 'm' | 'M')) => (plain.get(..at).unwrap_or_default(), 1_000_000),
+        Some((at, 'g' | 'G')) => (plain.get(..at).unwrap_or_default(), 1_000_000_000),
+        _ => (plain.as_str(), 1),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > 9 || (!fraction.is_empty() && unit == 1) {
+        return Err(wrong());
+    }
+    let scale = 10_u64.pow(u32::try_from(fraction.len()).map_err(|_| wrong())?);
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    let part: u64 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| wrong())? };
+    whole.checked_mul(unit).and_then(|w| w.checked_add(part.saturating_mul(unit) / scale)).ok_or_else(wrong)
+}
+
+fn threshold(text: &str) -> Result<Threshold, String> {
+    if let Some(percent) = text.trim().strip_suffix('%') {
+        let percent: f64 = percent.trim().parse().map_err(|_| format!("'{text}' is no percentage"))?;
+        return if (1.0..=99.0).contains(&percent) {
+            Ok(Threshold::Percent(percent))
+        } else {
+            Err(format!("{text} is out of range; use 1% to 99%"))
+        };
+    }
+    Ok(Threshold::Tokens(at_least(1, amount(text)?)?))
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(format!("'{text}' is no switch; use true or false")),
+    }
+}
+
+/// The config file as keys, values as typed, and lines.
+fn read_file(path: &Path) -> Result<Vec<(String, String, u32)>, SettingsError> {
+    let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Read { path: path.to_owned(), source })?;
+    let line_at = |offset: usize| 1 + text.bytes().take(offset).filter(|b| *b == b'\n').count() as u32;
+    let broken = |line, what: String| SettingsError::File { path: path.to_owned(), line, what };
+    let table = DeTable::parse(&text).map_err(|e| broken(line_at(e.span().map_or(0, |s| s.start)), e.message().to_owned()))?;
+    let mut found = Vec::new();
+    for (key, value) in table.get_ref() {
+        let line = line_at(key.span().start);
+        let name = key.get_ref().to_string();
+        if !NAMES.iter().any(|n| n.key == name) {
+            let near = NAMES.iter().map(|n| n.key).find(|k| k.starts_with(name.get(..3).unwrap_or(&name)));
+            let hint = near.map_or_else(String::new, |k| format!("; did you mean '{k}'?"));
+            return Err(broken(line, format!("'{name}' is no setting{hint}")));
+        }
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.as_str().to_owned(),
+            DeValue::Float(number) => number.as_str().to_owned(),
+            DeValue::Boolean(on) => on.to_string(),
+            _ => return Err(broken(line, format!("{name}: a plain value is wanted"))),
+        };
+        found.push((name, text, line));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn amounts_take_units() {
+        let rows = [
+            ("20000", Some(20_000)),
+            ("20k", Some(20_000)),
+            ("1.5M", Some(1_500_000)),
+            ("20_000", Some(20_000)),
+            ("0", Some(0)),
+            ("1.5", None),
+            ("k", None),
+            ("-1", None),
+            ("", None),
+            ("9999999999999999999", None),
+            ("1e3", None),
+        ];
+        for (text, want) in rows {
+            assert_eq!(amount(text).ok(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_stronger_place_wins_and_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, "# mine\nkeep_recent_tokens = \"10k\"\nthreshold = \"80%\"\ntokenizer = \"heuristic\"\n").unwrap();
+        let env = |name: &str| (name == "EPITOME_TOKENIZER").then(|| "cl100k".to_owned());
+        let settings = Settings::resolve(&[("threshold", "90%".to_owned())], env, Some(&file)).unwrap();
+        assert_eq!((settings.keep_recent_tokens, settings.tokenizer), (10_000, Tokenizer::Cl100k));
+        assert_eq!(settings.threshold, Threshold::Percent(90.0));
+        let origins: Vec<String> = settings.shown.iter().map(|(_, _, origin)| origin.to_string()).collect();
+        assert_eq!(origins.get(2).unwrap(), &format!("{}:2", file.display()));
+        assert_eq!(origins.get(3..5).unwrap(), ["--threshold", "EPITOME_TOKENIZER"]);
+    }
+
+    #[test]
+    fn a_broken_config_names_file_line_and_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        let rows = [
+            ("\nkeep_recent_tokens = \"many\"\n", ":2: keep_recent_tokens: 'many' is no amount"),
+            ("keep_recent = 3\n", ":1: 'keep_recent' is no setting; did you mean 'keep_recent_tokens'?"),
+            ("threshold = 80%\n", ":1: "),
+            ("summary_tokens = 10\n", ":1: summary_tokens: 10 is out of range"),
+            ("tokenizer = [1]\n", ":1: tokenizer: a plain value is wanted"),
+        ];
+        for (text, want) in rows {
+            std::fs::write(&file, text).unwrap();
+            let error = Settings::resolve(&[], |_| None, Some(&file)).unwrap_err().to_string();
+            assert!(error.contains(&format!("config.toml{want}")), "{error}");
+        }
+    }
+}
