@@ -75,15 +75,13 @@ pub(super) fn cut(object: &mut Map<String, Value>, report: &Report, found: &Resu
         Ok(found) => {
             let amount = |a: &crate::engine::cut::Amount| json!({"messages": a.messages, "tokens": a.count.tokens});
             let estimated = [&found.summarize, &found.turn_prefix, &found.keep].iter().any(|a| a.count.estimated);
-            let places: Vec<Value> =
-                found.places.iter().map(|(place, verdict)| json!({"id": at(*place), "verdict": super::show::verdict(*verdict)})).collect();
             let cut = &found.cut;
             let value = json!({
                 "first_kept_id": at(cut.first_kept), "first_kept_message_id": at(cut.first_message), "is_split_turn": cut.turn_start.is_some(),
                 "turn_start_id": cut.turn_start.map_or(Value::Null, at), "keep_recent_tokens": cut.budget, "window_start_id": at(cut.window_start),
                 "previous_compaction_id": cut.previous.map_or(Value::Null, at),
                 "summarize": amount(&found.summarize), "turn_prefix": amount(&found.turn_prefix), "keep": amount(&found.keep), "estimated": estimated,
-                "candidates": cut.candidates.iter().map(|c| at(*c)).collect::<Vec<_>>(), "places": places,
+                "candidates": cut.candidates.iter().map(|c| at(*c)).collect::<Vec<_>>(),
             });
             (value, Value::Null)
         }

@@ -13,16 +13,6 @@ use crate::session::{Block, Ix, Kind, Message, Problem, Role, Session, Severity}
 use crate::settings::Settings;
 use crate::text;
 
-/// The verdict on a place, in JSON and in the list.
-pub(super) fn verdict(legality: Legality) -> &'static str {
-    match legality {
-        Legality::Legal => "legal",
-        Legality::ToolResult => "tool_result",
-        Legality::SplitsPair => "splits_pair",
-        Legality::NothingBefore => "nothing_before",
-    }
-}
-
 /// Chars of an entry's text in lists.
 const SNIPPET: usize = 72;
 

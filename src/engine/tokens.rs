@@ -164,20 +164,34 @@ pub struct Counter<'s> {
     allowance: u64,
 }
 
-/// Text bytes that are counted for merely reported numbers: enough that ordinary sessions are exact.
-fn allowance(tokenizer: Tokenizer) -> u64 {
-    match tokenizer {
-        Tokenizer::Heuristic => 16 << 20,
-        Tokenizer::O200k | Tokenizer::Cl100k => 1 << 20,
+/// How much is counted for numbers that are merely reported; what decides something is always counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// A look: as much as costs no more than loading the vocabulary does.
+    Glance,
+    /// A receipt: exact for all but huge contexts.
+    Receipt,
+    /// Everything.
+    Exact,
+}
+
+impl Effort {
+    /// Bytes of text.
+    fn allowance(self, tokenizer: Tokenizer) -> u64 {
+        match (self, tokenizer) {
+            (Effort::Exact, _) => u64::MAX,
+            (_, Tokenizer::Heuristic) => 4 << 20,
+            (Effort::Glance, _) => 256 << 10,
+            (Effort::Receipt, _) => 4 << 20,
+        }
     }
 }
 
 impl<'s> Counter<'s> {
-    /// A counter that extrapolates merely reported numbers of large sessions, or (`exact`) never.
+    /// A counter that extrapolates what `effort` does not allow to count.
     #[must_use]
-    pub fn new(session: &'s Session, tokenizer: Tokenizer, exact: bool) -> Counter<'s> {
-        let allowance = if exact { u64::MAX } else { allowance(tokenizer) };
-        Counter { session, tokenizer, known: HashMap::new(), counted: (0, 0), allowance }
+    pub fn new(session: &'s Session, tokenizer: Tokenizer, effort: Effort) -> Counter<'s> {
+        Counter { session, tokenizer, known: HashMap::new(), counted: (0, 0), allowance: effort.allowance(tokenizer) }
     }
 
     /// The session that is counted.

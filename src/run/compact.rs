@@ -7,7 +7,7 @@ use super::receipt::{Action, Receipt};
 use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::CutSettings;
-use crate::engine::tokens::{Counter, Tokenizer, of_message};
+use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Reason};
 use crate::session::{Context, Ix, Path, Role, Session};
 use crate::store::{self, Appended};
@@ -115,7 +115,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     }
     warn(session, &path, job, &mut receipt);
 
-    let mut counter = Counter::new(session, job.tokenizer, false);
+    let mut counter = Counter::new(session, job.tokenizer, Effort::Receipt);
     let fired = match &job.trigger {
         Trigger::Manual => Ok((Reason::Manual, path.entries.len())),
         Trigger::Auto { idle, limits } => {

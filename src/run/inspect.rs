@@ -9,7 +9,7 @@ use super::open::{Input, Opened, open};
 use crate::engine::compaction;
 use crate::engine::cut::{self, Amount, Cut, CutSettings, Legality, Nothing};
 use crate::engine::files::Files;
-use crate::engine::tokens::{Counter, Tokenizer};
+use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::usage::{self, Estimate};
 use crate::engine::window::window;
 use crate::session::tree::Shape;
@@ -161,7 +161,7 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
     let path = opened.path(job.leaf.as_deref())?;
     let wanted = job.wanted;
     let session = &opened.session;
-    let mut counter = Counter::new(session, job.tokenizer, job.exact);
+    let mut counter = Counter::new(session, job.tokenizer, if job.exact { Effort::Exact } else { Effort::Glance });
     let context = wanted.context.then(|| context(&mut counter, &path)).transpose()?;
     let settings = CutSettings { keep_recent: job.keep_recent, keep_from: job.keep_from.as_deref() };
     let mut cut = None;

@@ -44,13 +44,19 @@ pub struct Session {
 
 type Strings = IndexSet<Box<str>, std::hash::BuildHasherDefault<Fx>>;
 
+/// The place of a text in a set, which it enters when it is new.
+fn intern(strings: &mut Strings, text: &str) -> usize {
+    strings.get_index_of(text).unwrap_or_else(|| strings.insert_full(text.into()).0)
+}
+
 /// A fast hash for short ids; order and contents of the index do not depend on it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Fx(u64);
 
 impl std::hash::Hasher for Fx {
     fn finish(&self) -> u64 {
-        self.0
+        // Multiplying leaves the mixing in the high bits; tables look at the low ones.
+        self.0.rotate_left(26)
     }
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
@@ -226,15 +232,12 @@ impl Session {
         entry.parent = proto.parent.map_or(Parent::Root, |span| Parent::Id(self.sym(sink.text(span))));
         entry.target = proto.target.map(|span| self.sym(sink.text(span)));
         entry.tool = proto.tool.map(|span| self.sym(sink.text(span)));
-        entry.type_name = u16::try_from(self.types.insert_full(sink.text(proto.type_name).into()).0).unwrap_or(u16::MAX);
+        entry.type_name = u16::try_from(intern(&mut self.types, sink.text(proto.type_name))).unwrap_or(u16::MAX);
         entry
     }
 
     fn sym(&mut self, text: &str) -> Sym {
-        match self.strings.get_index_of(text) {
-            Some(known) => Sym(known as u32),
-            None => Sym(self.strings.insert_full(text.into()).0 as u32),
-        }
+        Sym(intern(&mut self.strings, text) as u32)
     }
 
     /// Version 1: entries follow one another and have no ids. They get ids that depend on position and content only.

@@ -72,18 +72,19 @@ pub(crate) fn scan<S: Sink>(source: &Source, start: u64) -> io::Result<Vec<Chunk
     let feeder = Mutex::new(Feeder { source, position: start, carry: Vec::new(), next: 0 });
     let done = Mutex::new(Vec::new());
     let work = || -> io::Result<()> {
-        let mut buffer = Vec::new();
+        let mut buffer = Buffer::default();
         loop {
             let fed = match feeder.lock() {
                 Ok(mut feeder) => feeder.feed(&mut buffer)?,
                 Err(_) => return Err(io::Error::other("a reading thread failed")),
             };
-            let Some((number, offset, whole)) = fed else {
+            let Some(fed) = fed else {
                 return Ok(());
             };
-            let chunk = read_chunk::<S>(&buffer, offset, whole)?;
+            let bytes = buffer.bytes.get(..buffer.len).unwrap_or_default();
+            let chunk = read_chunk::<S>(bytes, fed.offset, fed.whole)?;
             if let Ok(mut done) = done.lock() {
-                done.push((number, chunk));
+                done.push((fed.number, chunk));
             }
         }
     };
@@ -114,32 +115,57 @@ struct Feeder<'s> {
     next: usize,
 }
 
+/// A buffer that keeps its length, so that reading into it again clears nothing.
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+/// A piece of the file that ends at a line end.
+struct Fed {
+    number: usize,
+    offset: u64,
+    /// The last line is ended; the end of the file may not be.
+    whole: bool,
+}
+
 impl Feeder<'_> {
-    /// Fills `buffer` with the next whole lines; returns the chunk's number, offset and whether its last line is ended.
-    fn feed(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<(usize, u64, bool)>> {
-        buffer.clear();
+    /// Fills `buffer` with the next whole lines.
+    fn feed(&mut self, buffer: &mut Buffer) -> io::Result<Option<Fed>> {
         let offset = self.position - self.carry.len() as u64;
-        std::mem::swap(buffer, &mut self.carry);
         let end = self.source.len();
+        let mut len = self.carry.len();
+        if buffer.bytes.len() < len + CHUNK {
+            buffer.bytes.resize(len + CHUNK, 0);
+        }
+        if let Some(start) = buffer.bytes.get_mut(..len) {
+            start.copy_from_slice(&self.carry);
+        }
+        self.carry.clear();
         loop {
-            let old = buffer.len();
             let wanted = usize::try_from(end - self.position).unwrap_or(usize::MAX).min(CHUNK);
-            if wanted == 0 {
-                let number = self.next;
-                self.next += 1;
-                return Ok((!buffer.is_empty()).then_some((number, offset, false)));
+            if buffer.bytes.len() < len + wanted {
+                // A line longer than all before: growing by doubling keeps it linear.
+                buffer.bytes.resize((len + wanted).max(buffer.bytes.len() * 2), 0);
             }
-            buffer.resize(old + wanted, 0);
-            self.source.read_exact(self.position, buffer.get_mut(old..).unwrap_or_default())?;
+            let fresh = buffer.bytes.get_mut(len..len + wanted).unwrap_or_default();
+            self.source.read_exact(self.position, fresh)?;
             self.position += wanted as u64;
-            if let Some(newline) = buffer.get(old..).and_then(|fresh| memrchr(b'\n', fresh)) {
-                let cut = old + newline + 1;
-                self.carry.extend_from_slice(buffer.get(cut..).unwrap_or_default());
-                buffer.truncate(cut);
-                let number = self.next;
-                self.next += 1;
-                return Ok(Some((number, offset, true)));
+            let newline = memrchr(b'\n', fresh);
+            if let Some(newline) = newline {
+                self.carry.extend_from_slice(fresh.get(newline + 1..).unwrap_or_default());
+                len += newline + 1;
+            } else {
+                len += wanted;
+                if wanted > 0 {
+                    continue;
+                }
             }
+            buffer.len = len;
+            let fed = Fed { number: self.next, offset, whole: newline.is_some() };
+            self.next += 1;
+            return Ok((len > 0).then_some(fed));
         }
     }
 }
