@@ -8,8 +8,6 @@ use std::collections::HashMap;
 use std::io;
 use std::thread::JoinHandle;
 
-use tiktoken_rs::CoreBPE;
-
 use crate::session::{Block, Context, Item, Ix, Message, Session};
 
 /// How text is counted.
@@ -54,57 +52,22 @@ impl Tokenizer {
             .ok()
     }
 
-    fn vocabulary(self) -> Option<&'static CoreBPE> {
+    fn vocabulary(self) -> Option<&'static bpe_openai::Tokenizer> {
         match self {
-            Tokenizer::O200k => Some(tiktoken_rs::o200k_base_singleton()),
-            Tokenizer::Cl100k => Some(tiktoken_rs::cl100k_base_singleton()),
+            Tokenizer::O200k => Some(bpe_openai::o200k_base()),
+            Tokenizer::Cl100k => Some(bpe_openai::cl100k_base()),
             Tokenizer::Heuristic => None,
         }
     }
 
-    /// Tokens of one fragment of text. Text that looks like a special token is ordinary text.
-    ///
-    /// A run of more than 64 KiB without a change between blank and not blank is counted in pieces of that size: such a run
-    /// (a dump, an encoded file) would take a vocabulary's merge step more time and memory than the exact number is worth.
+    /// Tokens of one fragment of text, in time linear in its length. Text that looks like a special token is ordinary text.
     #[must_use]
     pub fn count(self, text: &str) -> u64 {
-        let Some(vocabulary) = self.vocabulary() else {
-            return (text.len() as u64).div_ceil(4);
-        };
-        if text.len() <= LONGEST_RUN {
-            return vocabulary.count_ordinary(text) as u64;
+        match self.vocabulary() {
+            Some(vocabulary) => vocabulary.count(text) as u64,
+            None => (text.len() as u64).div_ceil(4),
         }
-        pieces(text).map(|piece| vocabulary.count_ordinary(piece) as u64).sum()
     }
-}
-
-/// Bytes of a run after which counting starts afresh.
-const LONGEST_RUN: usize = 64 << 10;
-
-/// Splits text only inside runs that are longer than [`LONGEST_RUN`].
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let mut run_start = 0;
-        let mut blank = None;
-        let mut cut = rest.len();
-        for (at, byte) in rest.bytes().enumerate() {
-            let now = byte.is_ascii_whitespace();
-            if blank != Some(now) {
-                blank = Some(now);
-                run_start = at;
-            } else if at - run_start >= LONGEST_RUN && rest.is_char_boundary(at) {
-                cut = at;
-                break;
-            }
-        }
-        let (piece, behind) = rest.split_at_checked(cut).unwrap_or((rest, ""));
-        rest = behind;
-        Some(piece)
-    })
 }
 
 /// Tokens that an image counts, whatever its size: what oh-my-pi takes.
@@ -297,4 +260,39 @@ impl<'s> Counter<'s> {
 fn text_bytes(session: &Session, ix: Ix) -> u64 {
     let entry = &session[ix];
     u64::from(entry.len.saturating_sub(entry.bulk))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_heuristic_is_a_quarter_of_the_bytes_rounded_up() {
+        for (text, want) in [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("日本", 2)] {
+            assert_eq!(Tokenizer::Heuristic.count(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn special_tokens_are_ordinary_text() {
+        assert_eq!(Tokenizer::O200k.count("<|endoftext|>"), 7);
+    }
+
+    #[test]
+    fn endless_runs_are_counted_in_linear_time() {
+        for run in ["a", " ", "/", "日", "\n"] {
+            assert!(Tokenizer::O200k.count(&run.repeat(500_000)) > 1_000, "{run}");
+        }
+    }
+
+    proptest! {
+        // OpenAI's own code is the oracle: what counts here is what is billed there.
+        #[test]
+        fn both_vocabularies_count_as_openai_does(text in "([a-zA-Z0-9 .,;:(){}=_/\\n\\t'-]|\\PC){0,300}") {
+            prop_assert_eq!(Tokenizer::O200k.count(&text), tiktoken_rs::o200k_base_singleton().count_ordinary(&text) as u64);
+            prop_assert_eq!(Tokenizer::Cl100k.count(&text), tiktoken_rs::cl100k_base_singleton().count_ordinary(&text) as u64);
+        }
+    }
 }
