@@ -1,13 +1,130 @@
-//! placeholder
-use super::*;
-/// x
-#[derive(Debug, Clone, Copy)]
+//! The offline summarizer: what most people will ever see of a compaction.
+//!
+//! No model, no network, no clock: it copies. One pass over the messages ([`read`]) notes requests, rules, steps, outcomes,
+//! task lists, decisions and names; the notes become candidates with a value ([`compose`], [`done`]); those that are worth
+//! most are taken until the budget is spent ([`select`]), and names fill what is left ([`lines`]). A summary that is updated
+//! is read back into the same candidates ([`merge`]), so that repeating this never only grows.
+
+mod compose;
+mod done;
+mod facts;
+mod lines;
+mod merge;
+mod names;
+mod outcome;
+mod read;
+mod select;
+mod todo;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use super::{Purpose, Request, SummarizeError, Summarizer, Summary};
+use crate::session::Json;
+use crate::text;
+
+use select::{Chosen, Section};
+
+/// The summarizer.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Offline;
+
+/// Chars of the short form.
+const SHORT_CHARS: usize = 200;
+
+/// Percent of the budget that waits for names while the other sections choose.
+const NAMES_SHARE: u64 = 72;
+
 impl Summarizer for Offline {
     fn name(&self) -> &'static str {
         "offline"
     }
+
     fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError> {
-        truncate::Truncate.summarize(request)
+        let folder = folder(request)?;
+        let mut notes = read::Reader::new(request, &folder).read()?;
+        let kept = kept_names(request, &notes)?;
+        let focus_words = request.focus.map(words::content_words).unwrap_or_default();
+        let focus = |said: &str| {
+            if focus_words.is_empty() {
+                return 1;
+            }
+            let lower = said.to_lowercase();
+            if focus_words.iter().any(|word| lower.contains(word.as_str())) { 4 } else { 1 }
+        };
+        let mut candidates = compose::candidates(request, &mut notes, &focus);
+        let mut chosen = Chosen::new(request.purpose, request.tokenizer, request.budget);
+        // A small summary is for what was asked and what is open; names need room to be of use.
+        let share = match request.purpose {
+            Purpose::Handoff => NAMES_SHARE - 10,
+            _ => NAMES_SHARE,
+        };
+        let reserve = request.budget.saturating_sub(300) * share / 100;
+        chosen.fill(&mut candidates.lists, reserve);
+        let said = chosen.left() * 3 / 10;
+        chosen.fill_one(Section::Context, &mut candidates.lists, said);
+        let room = chosen.left();
+        // A turn's prefix stands behind the summary of the history, and repeats no name of it.
+        let before = if request.purpose == Purpose::TurnPrefix { request.previous.unwrap_or_default() } else { "" };
+        lines::fill(&notes, &kept, before, &mut chosen, room, &focus);
+        for section in [Section::Goal, Section::Done, Section::Decisions, Section::Context] {
+            let room = chosen.left();
+            chosen.fill_one(section, &mut candidates.lists, room);
+        }
+        let lines = chosen.lines();
+        let short = short(&notes);
+        Ok(Summary { lines, short })
     }
+}
+
+/// The working folder of the session.
+fn folder(request: &Request<'_>) -> Result<String, SummarizeError> {
+    let Some(header) = request.session.header_entry() else { return Ok(String::new()) };
+    let payload = request.session.read(header)?;
+    let text = payload.text();
+    let json = Json::parse(&text).unwrap_or(Json::Null);
+    Ok(json.get("cwd").str().unwrap_or_default().to_owned())
+}
+
+/// Messages of the kept part whose names are looked up, from its start: they stand behind the summary word for word.
+const KEPT_MESSAGES: usize = 400;
+
+fn kept_names(request: &Request<'_>, notes: &read::Notes) -> Result<HashSet<String>, SummarizeError> {
+    let mut out = HashSet::new();
+    for ix in request.kept.iter().copied().take(KEPT_MESSAGES) {
+        request.session.with_message(ix, |message| {
+            let text = message.text();
+            names::scan(text::clip(&text, 64 << 10), |name| {
+                out.insert(notes.facts.short(name.text).to_owned());
+            });
+            for call in message.calls() {
+                names::scan(text::clip(&call.args.to_text(), 64 << 10), |name| {
+                    out.insert(notes.facts.short(name.text).to_owned());
+                });
+            }
+        })?;
+    }
+    Ok(out)
+}
+
+/// One or two sentences for lists: what it is about, and where it stands.
+fn short(notes: &read::Notes) -> String {
+    let goal = notes.asks.first().map(|a| a.text.as_str()).or_else(|| notes.turns.iter().map(|t| t.ask.as_str()).find(|a| !a.is_empty()));
+    let goal = goal.map(|g| text::one_line(g, 90));
+    let steps = notes.turns.iter().rev().flat_map(|t| t.steps.iter().rev());
+    let commit =
+        steps.clone().flat_map(|s| s.commits.iter().rev()).map(|(_, _, m)| format!("last committed “{}”", text::one_line(m, 70))).next();
+    let answer = notes.turns.last().and_then(|t| t.answer.as_ref()).map(|(_, a)| text::one_line(a, 90)).filter(|a| !a.is_empty());
+    let said = steps.map(|s| &s.say).find(|s| s.chars().count() > 12).map(|s| format!("working on it: {}", text::one_line(s, 70)));
+    let state = if notes.open { said.or(commit) } else { answer.or(commit).or(said) };
+    let joined = match (goal, state) {
+        (Some(goal), Some(state)) => format!("“{goal}” — {state}"),
+        (Some(one), None) => format!("“{one}”"),
+        (None, Some(one)) => one,
+        (None, None) => "A part of a session without requests.".to_owned(),
+    };
+    text::one_line(&joined, SHORT_CHARS)
 }

@@ -1,0 +1,318 @@
+//! The names of a session and what is known of them: how often, where first, in which file.
+//!
+//! The pool is bounded: when it is full, names that came up once and long ago go.
+
+use std::hash::BuildHasherDefault;
+
+use indexmap::IndexMap;
+
+use super::names::{self, Shape};
+use crate::session::Ix;
+
+type Table<T> = IndexMap<Box<str>, T, BuildHasherDefault<Fnv>>;
+
+/// A hash without keys, so that nothing depends on the run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl std::hash::Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        // The table takes the top bits, which a short name hardly reaches.
+        (self.0 ^ (self.0 >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let word = chunk.iter().rev().fold(0, |word, b| (word << 8) | u64::from(*b));
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+}
+
+/// No file.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// What is known of a name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fact {
+    /// What it is.
+    pub shape: Shape,
+    /// In how many texts.
+    pub texts: u32,
+    /// The text it was last seen in.
+    pub last: u32,
+    /// The file it belongs to, or [`NOWHERE`].
+    pub home: u32,
+    /// Whether a definition of it was seen there.
+    pub defined: bool,
+    /// Whether a tool printed it.
+    pub in_result: bool,
+    /// Whether the assistant said it.
+    pub said: bool,
+    /// Whether the user said it.
+    pub by_user: bool,
+    /// Where it was first seen.
+    pub entry: Ix,
+}
+
+/// What was done with a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileFact {
+    /// Times it was read.
+    pub reads: u32,
+    /// Times it was edited.
+    pub edits: u32,
+    /// Times it was written whole.
+    pub writes: u32,
+    /// The text in which it was last touched.
+    pub last: u32,
+    /// The entry that touched it last.
+    pub entry: Ix,
+    /// Whether the user named it.
+    pub by_user: bool,
+}
+
+/// The pool.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// The working folder with a slash behind it, or nothing.
+    folder: String,
+    /// Names.
+    pub names: Table<Fact>,
+    /// Files.
+    pub files: Table<FileFact>,
+    /// For numbers: the number with the word beside it, as first seen.
+    pub numbers: Table<Box<str>>,
+    /// How many texts were scanned.
+    pub texts: u32,
+}
+
+/// Names that are kept at most; about 4 MB.
+const MOST_NAMES: usize = 24_000;
+
+/// Files that are kept at most.
+const MOST_FILES: usize = 6_000;
+
+/// Bytes of one text whose names count: what stands in the middle of a longer one was hardly read by anyone.
+const SCAN_HEAD: usize = 96 << 10;
+const SCAN_TAIL: usize = 16 << 10;
+
+/// How a text came up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// The user said it.
+    User,
+    /// The assistant said it.
+    Assistant,
+    /// It is what a call asked for or changed.
+    Call,
+    /// It is what a tool printed.
+    Result,
+}
+
+impl Facts {
+    pub(super) fn new(folder: &str) -> Self {
+        let folder = folder.trim_end_matches(['/', '\\']);
+        let folder = if folder.len() < 2 { String::new() } else { format!("{folder}/") };
+        Facts { folder, names: Table::default(), files: Table::default(), numbers: Table::default(), texts: 0 }
+    }
+
+    /// A path without the working folder before it: shorter, and still what the session says.
+    pub(super) fn short<'p>(&self, path: &'p str) -> &'p str {
+        let rest = if self.folder.is_empty() { path } else { path.strip_prefix(self.folder.as_str()).unwrap_or(path) };
+        rest.strip_prefix("./").unwrap_or(rest)
+    }
+
+    /// Notes that a call touches a file; gives its number.
+    pub(super) fn touch(&mut self, path: &str, entry: Ix, change: impl FnOnce(&mut FileFact)) -> u32 {
+        let path = self.short(path).to_owned();
+        if path.is_empty() || path.len() > 300 {
+            return NOWHERE;
+        }
+        if self.files.len() >= MOST_FILES && !self.files.contains_key(path.as_str()) {
+            return NOWHERE;
+        }
+        let texts = self.texts;
+        let slot = self.files.entry(path.into());
+        let number = slot.index();
+        let fact = slot.or_insert(FileFact { reads: 0, edits: 0, writes: 0, last: texts, entry, by_user: false });
+        fact.last = texts;
+        fact.entry = entry;
+        change(fact);
+        u32::try_from(number).unwrap_or(NOWHERE)
+    }
+
+    /// Notes what an earlier summary said of a file; gives its number.
+    pub(super) fn recall(&mut self, path: &str, entry: Ix, change: impl FnOnce(&mut FileFact)) -> u32 {
+        let last = self.files.get(path).map(|file| (file.last, file.entry));
+        let number = self.touch(path, entry, change);
+        if let Some((_, file)) = self.files.get_index_mut(number as usize) {
+            (file.last, file.entry) = last.unwrap_or((0, entry));
+        }
+        number
+    }
+
+    /// The shortest end of a file's path that no other file has: its name, mostly.
+    pub(super) fn shortest(&self, number: u32) -> &str {
+        let Some((path, _)) = self.files.get_index(number as usize) else { return "" };
+        let ends = path.rmatch_indices(['/', '\\']).map(|(at, _)| path.get(at + 1..).unwrap_or(path));
+        let alone = |end: &&str| {
+            end.len() > 2
+                && self
+                    .files
+                    .keys()
+                    .filter(|other| other.strip_suffix(*end).is_some_and(|head| head.is_empty() || head.ends_with(['/', '\\'])))
+                    .count()
+                    == 1
+        };
+        ends.take(3).find(alone).unwrap_or(path)
+    }
+
+    /// The number of the file with this path or, when only one has it, this last part.
+    pub(super) fn named(&self, short: &str) -> u32 {
+        let mut hits = self.files.keys().enumerate().filter(|(_, path)| path.rsplit('/').next() == Some(short) || &***path == short);
+        hits.next().and_then(|(n, _)| u32::try_from(n).ok()).unwrap_or(NOWHERE)
+    }
+
+    /// Takes in the names of a text. `home` is the file that the text is from.
+    pub(super) fn take(&mut self, text: &str, voice: Voice, home: u32, entry: Ix) {
+        self.texts += 1;
+        if text.len() <= SCAN_HEAD + SCAN_TAIL {
+            self.scan(text, voice, home, entry);
+        } else {
+            self.scan(crate::text::clip(text, SCAN_HEAD), voice, home, entry);
+            self.scan(crate::text::tail(text, SCAN_TAIL), voice, home, entry);
+        }
+        if self.names.len() > MOST_NAMES {
+            let old = self.texts.saturating_sub(self.texts / 4);
+            self.names.retain(|_, fact| fact.texts > 1 || fact.by_user || fact.last >= old);
+            let floor = if self.names.len() > MOST_NAMES / 4 * 3 { 2 } else { 0 };
+            self.names.retain(|_, fact| fact.texts > floor || fact.by_user);
+        }
+    }
+
+    fn scan(&mut self, text: &str, voice: Voice, home: u32, entry: Ix) {
+        let now = self.texts;
+        let folder = std::mem::take(&mut self.folder);
+        let mut line_file = NOWHERE;
+        let mut line_end = 0;
+        let mut known: Option<(usize, usize)> = None;
+        names::scan(text, |name| {
+            let mut said = name.text;
+            if name.shape == Shape::Path {
+                if !folder.is_empty() {
+                    said = said.strip_prefix(folder.as_str()).unwrap_or(said);
+                }
+                said = said.strip_prefix("./").unwrap_or(said);
+                if said.len() < 3 {
+                    return;
+                }
+            }
+            if name.at >= line_end {
+                line_file = NOWHERE;
+                line_end = memchr::memchr(b'\n', text.as_bytes().get(name.at..).unwrap_or_default()).map_or(text.len(), |n| name.at + n);
+                // A line that begins with a file tells of it, as search tools print.
+                if name.shape == Shape::Path && home == NOWHERE && text.as_bytes().get(name.at + name.text.len()) == Some(&b':') {
+                    line_file = self.files.get_index_of(said).and_then(|n| u32::try_from(n).ok()).unwrap_or(NOWHERE);
+                }
+            }
+            let at_home = if line_file == NOWHERE { home } else { line_file };
+            let defined = voice != Voice::User && name.shape == Shape::Ident && is_defined(text, name.at);
+            // The same name often comes twice in a row.
+            let fact = match known.filter(|(at, len)| text.get(*at..at + len) == Some(said)) {
+                Some(_) => return,
+                None => match self.names.get_mut(said) {
+                    Some(fact) => fact,
+                    None => {
+                        if name.shape == Shape::Number && self.numbers.len() < MOST_NAMES / 4 {
+                            match beside(text, name.at, name.text) {
+                                Some(told) => self.numbers.entry(name.text.into()).or_insert(told.into()),
+                                None => return,
+                            };
+                        }
+                        let fresh = Fact {
+                            shape: name.shape,
+                            texts: 0,
+                            last: 0,
+                            home: at_home,
+                            defined: false,
+                            in_result: false,
+                            said: false,
+                            by_user: false,
+                            entry,
+                        };
+                        self.names.entry(said.into()).or_insert(fresh)
+                    }
+                },
+            };
+            known = Some((name.at, name.text.len()));
+            if fact.last != now {
+                fact.texts += 1;
+                fact.last = now;
+            }
+            fact.by_user |= voice == Voice::User;
+            fact.in_result |= voice == Voice::Result;
+            fact.said |= voice == Voice::Assistant;
+            if at_home != NOWHERE && (fact.home == NOWHERE || defined && !fact.defined) {
+                fact.home = at_home;
+            }
+            fact.defined |= defined;
+            if voice == Voice::User
+                && name.shape == Shape::Path
+                && let Some(file) = self.files.get_mut(said)
+            {
+                file.by_user = true;
+            }
+        });
+        self.folder = folder;
+    }
+}
+
+/// A number with the word before or behind it: what the number is of.
+fn beside(text: &str, at: usize, number: &str) -> Option<String> {
+    let end = at + number.len();
+    let word_start = |from: &str| from.len() - from.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '_').len();
+    let before = text.get(at.saturating_sub(24)..at)?;
+    let gap = before.trim_end_matches([' ', ':', '=', '#', '"', '(']);
+    let word = word_start(gap);
+    if gap.len() < before.len() && before.len() - gap.len() <= 3 && word >= 3 {
+        return gap.get(gap.len() - word..).map(|word| format!("{word} {number}"));
+    }
+    let behind = text.get(end..(end + 24).min(text.len())).or_else(|| text.get(end..(end + 21).min(text.len())))?;
+    let word = behind.strip_prefix(' ')?;
+    let len = word.len() - word.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
+    if len >= 3 { word.get(..len).map(|word| format!("{number} {word}")) } else { None }
+}
+
+/// Whether the word before the name makes this its definition.
+pub(super) fn is_defined(text: &str, at: usize) -> bool {
+    let before = text.get(at.saturating_sub(12)..at).or_else(|| text.get(at.saturating_sub(10)..at)).unwrap_or_default();
+    let Some(before) = before.strip_suffix(' ') else { return false };
+    let word = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    matches!(
+        word,
+        "class"
+            | "interface"
+            | "function"
+            | "fn"
+            | "def"
+            | "type"
+            | "struct"
+            | "enum"
+            | "trait"
+            | "func"
+            | "module"
+            | "const"
+            | "async"
+            | "get"
+            | "set"
+            | "private"
+            | "public"
+            | "static"
+    )
+}

@@ -1,0 +1,221 @@
+//! The summary that is to be updated, read back into items: ours, the agents' own Markdown, or free text.
+//!
+//! Nothing is pasted. Items that the session has finished since move on, names go back into the pool where new ones
+//! compete with them, and what is left is older, so it fades first.
+
+use super::select::Section;
+use super::words;
+
+/// One item of an earlier summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Old {
+    /// Where it stood.
+    pub section: Section,
+    /// Its text without mark; quoted lines behind it are joined on.
+    pub text: String,
+}
+
+/// Bytes of an earlier summary that are read; ours are far smaller.
+const MOST_BYTES: usize = 256 << 10;
+
+/// Items of one earlier summary that are read.
+const MOST_ITEMS: usize = 800;
+
+/// Reads a summary.
+pub(super) fn parse(previous: &str) -> Vec<Old> {
+    let mut out: Vec<Old> = Vec::new();
+    let mut section = Section::Context;
+    let mut seen_heading = false;
+    let mut fenced = false;
+    let mut in_files = false;
+    let mut checked = None;
+    for line in crate::text::clip(previous, MOST_BYTES).lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        if trimmed.is_empty() || out.len() >= MOST_ITEMS {
+            continue;
+        }
+        if let Some(tag) = trimmed.strip_prefix("&lt;").or(trimmed.strip_prefix('<')) {
+            let name = tag.trim_start_matches('/');
+            in_files = ["files>", "read-files>", "modified-files>"].iter().any(|f| name.starts_with(f)) && !tag.starts_with('/');
+            continue;
+        }
+        if in_files {
+            continue;
+        }
+        if fenced {
+            let code = trimmed.trim_start_matches(['/', '#', '*', ' ']);
+            if code.len() > 8 && trimmed.len() < 160 && section == Section::Context {
+                push(&mut out, section, format!("Noted `{}`", trimmed.replace('`', "'")));
+            }
+            continue;
+        }
+        if let Some(title) = heading(trimmed) {
+            if let Some(named) = section_of(title) {
+                section = named;
+            } else if !seen_heading || trimmed.starts_with("# ") || trimmed.starts_with("## ") {
+                section = if trimmed.starts_with("# ") && !seen_heading { Section::Goal } else { Section::Context };
+                if trimmed.starts_with("# ") && !seen_heading {
+                    push(&mut out, section, title.to_owned());
+                    section = Section::Context;
+                }
+            }
+            seen_heading = true;
+            continue;
+        }
+        if matches!(trimmed, "---" | "***" | "(none)" | "None" | "- None" | "- (none)" | "- none" | "N/A")
+            || trimmed.starts_with("|--")
+            || trimmed.starts_with("|:-")
+        {
+            continue;
+        }
+        if let Some(quoted) = trimmed.strip_prefix('>') {
+            let quoted = quoted.trim();
+            match out.last_mut().filter(|last| last.section == section && last.text.ends_with([':', '”'])) {
+                Some(last) if last.text.ends_with(':') => last.text.push_str(&format!(" “{quoted}”")),
+                Some(last) => {
+                    last.text.pop();
+                    last.text.push_str(&format!(" {quoted}”"));
+                }
+                None => push(&mut out, section, format!("“{quoted}”")),
+            }
+            continue;
+        }
+        let listed = ["- ", "* ", "+ ", "• "].iter().any(|mark| trimmed.starts_with(mark)) || words::unmark(trimmed) != trimmed;
+        let body = words::unmark(trimmed).trim();
+        if body.is_empty() {
+            continue;
+        }
+        if listed || !seen_heading {
+            checked = if trimmed.contains("[x]") || trimmed.contains("[X]") || trimmed.contains('✅') {
+                Some(true)
+            } else if trimmed.contains("[ ]") {
+                Some(false)
+            } else {
+                None
+            };
+        }
+        let target = match (section, checked) {
+            (Section::Active | Section::Next, Some(true)) if listed => Section::Done,
+            (Section::Done, Some(false)) if listed => Section::Active,
+            _ => section,
+        };
+        if listed && !line.starts_with(' ') && !line.starts_with('\t') || !listed && !line.starts_with(' ') {
+            if !seen_heading {
+                for sentence in words::sentences(line) {
+                    let target = free_section(sentence, out.is_empty());
+                    push(&mut out, target, words::plain(sentence).into_owned());
+                }
+                continue;
+            }
+            let body = if trimmed.starts_with('|') { row(trimmed) } else { body.to_owned() };
+            push(&mut out, target, body);
+        } else if listed {
+            push(&mut out, target, body.to_owned());
+        } else {
+            match out.last_mut().filter(|last| last.section == target) {
+                Some(last) if last.text.len() < 600 => {
+                    last.text.push(' ');
+                    last.text.push_str(body);
+                }
+                _ => push(&mut out, target, body.to_owned()),
+            }
+        }
+    }
+    out
+}
+
+fn push(out: &mut Vec<Old>, section: Section, text: String) {
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let text = text.join(" ").replace("**", "");
+    if text.chars().count() >= 3 && !out.iter().any(|old| old.section == section && old.text == text) {
+        out.push(Old { section, text });
+    }
+}
+
+fn heading(line: &str) -> Option<&str> {
+    if line.starts_with('#') {
+        return Some(line.trim_matches('#').trim());
+    }
+    let bold = line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**")?;
+    (bold.len() < 60).then_some(bold.trim_end_matches(':'))
+}
+
+/// Words of headings, in the order in which they decide.
+const TITLES: &[(&str, Section)] = &[
+    ("next", Section::Next),
+    ("todo", Section::Next),
+    ("remaining", Section::Next),
+    ("pending", Section::Next),
+    ("decision", Section::Decisions),
+    ("finding", Section::Decisions),
+    ("learn", Section::Decisions),
+    ("in progress", Section::Active),
+    ("current", Section::Active),
+    ("blocked", Section::Blocked),
+    ("blocker", Section::Blocked),
+    ("issue", Section::Blocked),
+    ("problem", Section::Blocked),
+    ("error", Section::Blocked),
+    ("constraint", Section::Rules),
+    ("preference", Section::Rules),
+    ("rule", Section::Rules),
+    ("instruction", Section::Rules),
+    ("done", Section::Done),
+    ("completed", Section::Done),
+    ("progress", Section::Done),
+    ("finished", Section::Done),
+    ("accomplish", Section::Done),
+    ("goal", Section::Goal),
+    ("objective", Section::Goal),
+    ("request", Section::Goal),
+    ("task", Section::Goal),
+    ("context", Section::Context),
+    ("file", Section::Context),
+    ("command", Section::Context),
+    ("note", Section::Context),
+    ("reference", Section::Context),
+    ("branch", Section::Context),
+];
+
+fn section_of(title: &str) -> Option<Section> {
+    let lower = title.to_lowercase();
+    TITLES.iter().find(|(word, _)| lower.contains(word)).map(|(_, section)| *section)
+}
+
+/// Where a sentence of free text belongs.
+fn free_section(sentence: &str, first: bool) -> Section {
+    if first {
+        Section::Goal
+    } else if words::rule_strength(sentence) >= 2 {
+        Section::Rules
+    } else if words::says_next(sentence) {
+        Section::Next
+    } else if words::says_done(sentence) {
+        Section::Done
+    } else if words::decision_strength(sentence) >= 2 {
+        Section::Decisions
+    } else {
+        Section::Context
+    }
+}
+
+/// A row of a table as a line.
+fn row(line: &str) -> String {
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).filter(|c| !c.is_empty()).collect();
+    cells.join(" – ")
+}
+
+/// A text without anything but letters and digits, for finding duplicates.
+pub(super) fn key(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The first text in quotation marks.
+pub(super) fn quoted(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('“')?;
+    rest.rsplit_once('”').map(|(inner, _)| inner)
+}

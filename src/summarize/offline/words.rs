@@ -1,0 +1,658 @@
+//! Sentences, and what a sentence is: a rule of the user, a decision, a plan, or chatter.
+//!
+//! Nobody can list every way to give an order, so the lists hold the common forms of a dozen languages; a sentence that
+//! matches none is still carried as part of its request when there is room.
+
+use std::borrow::Cow;
+
+/// Bytes of a text that are looked at for sentences: more is a pasted file, not talk.
+const TALK_BYTES: usize = 64 << 10;
+
+/// The sentences of a text: split at line ends and after closing punctuation, list marks and emphasis taken off. Code
+/// fences, tables and quotations are passed over.
+pub(super) fn sentences(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut fenced = false;
+    for line in crate::text::clip(text, TALK_BYTES).lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        if fenced || trimmed.starts_with('|') || trimmed.starts_with("> ") {
+            continue;
+        }
+        split_line(unmark(trimmed), &mut out);
+    }
+    out
+}
+
+/// Takes list marks, heading marks and check boxes off the start of a line.
+pub(super) fn unmark(line: &str) -> &str {
+    let mut rest = line.trim();
+    loop {
+        let before = rest;
+        rest = rest.trim_start_matches('#').trim_start();
+        for mark in ["- ", "* ", "+ ", "• ", "[x] ", "[X] ", "[ ] ", "[~] ", "☐ ", "☑ ", "✓ ", "✅ ", "❌ "] {
+            rest = rest.strip_prefix(mark).unwrap_or(rest).trim_start();
+        }
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        if (1..=3).contains(&digits)
+            && let Some((_, tail)) = rest.split_at_checked(digits)
+            && let Some(tail) = tail.strip_prefix(". ").or_else(|| tail.strip_prefix(") "))
+        {
+            rest = tail.trim_start();
+        }
+        if rest == before {
+            return rest;
+        }
+    }
+}
+
+fn split_line<'t>(line: &'t str, out: &mut Vec<&'t str>) {
+    let mut start = 0;
+    let mut push = |from: usize, to: usize| {
+        let sentence = line.get(from..to).unwrap_or_default().trim();
+        if sentence.chars().nth(1).is_some() {
+            out.push(sentence);
+        }
+    };
+    let mut chars = line.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let end = at + c.len_utf8();
+        let wide = matches!(c, '。' | '！' | '？');
+        let closes =
+            matches!(c, '.' | '!' | '?') && chars.peek().is_none_or(|(_, next)| next.is_whitespace()) && !abbreviates(line, start, at);
+        if wide || closes {
+            push(start, end);
+            start = end;
+        }
+    }
+    push(start, line.len());
+}
+
+/// Whether the dot at `at` belongs to a short form and ends no sentence.
+fn abbreviates(line: &str, start: usize, at: usize) -> bool {
+    let before = line.get(start..at).unwrap_or_default();
+    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    matches!(word, "e.g" | "i.e" | "etc" | "vs" | "cf" | "z.B" | "bzw" | "Dr" | "Mr" | "Ms" | "No" | "approx")
+        || word.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Whether `phrase` (lower case) stands in `text` (lower case) between word limits. A phrase in a script without blanks
+/// needs no limits.
+fn has(text: &str, phrase: &str) -> bool {
+    let spaced = phrase.chars().all(|c| !is_unspaced(c));
+    text.match_indices(phrase).any(|(at, _)| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let after = text.get(at + phrase.len()..).and_then(|t| t.chars().next());
+        !spaced || (before.is_none_or(|c| !c.is_alphanumeric()) && after.is_none_or(|c| !c.is_alphanumeric()))
+    })
+}
+
+/// Characters of scripts that are written without blanks between words.
+pub(super) fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{0e00}'..='\u{0e7f}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Words that make a sentence a standing rule wherever they stand.
+const STRONG: &[&str] = &[
+    "always",
+    "never",
+    "must",
+    "must not",
+    "mustn't",
+    "from now on",
+    "under no circumstances",
+    "at all times",
+    "forbidden",
+    "do not ever",
+    "immer",
+    "niemals",
+    "nie",
+    "auf keinen fall",
+    "muss",
+    "müssen",
+    "darf nicht",
+    "dürfen nicht",
+    "verboten",
+    "ab jetzt",
+    "unbedingt",
+    "toujours",
+    "jamais",
+    "il faut",
+    "doit",
+    "interdit",
+    "ne doit pas",
+    "siempre",
+    "nunca",
+    "jamás",
+    "debe",
+    "prohibido",
+    "sempre",
+    "mai",
+    "deve",
+    "proibido",
+    "всегда",
+    "никогда",
+    "нельзя",
+    "обязательно",
+    "запрещено",
+    "altijd",
+    "nooit",
+    "zawsze",
+    "nigdy",
+    "her zaman",
+    "asla",
+    "必须",
+    "必須",
+    "不要",
+    "不得",
+    "不能",
+    "禁止",
+    "始终",
+    "总是",
+    "永远",
+    "务必",
+    "一定要",
+    "只能",
+    "切勿",
+    "必ず",
+    "常に",
+    "してはいけない",
+    "しないで",
+    "絶対",
+    "절대",
+    "항상",
+    "반드시",
+    "하지 마",
+    "금지",
+];
+
+/// Openings of an order: at the start of a sentence or clause.
+const ORDERS: &[&str] = &[
+    "don't",
+    "dont",
+    "do not",
+    "no ",
+    "avoid",
+    "only",
+    "use only",
+    "please use",
+    "please don't",
+    "please do not",
+    "please keep",
+    "prefer",
+    "make sure",
+    "be sure to",
+    "ensure",
+    "remember to",
+    "remember that",
+    "stop using",
+    "stop doing",
+    "keep the",
+    "keep it",
+    "leave",
+    "stick to",
+    "instead of",
+    "bitte",
+    "verwende",
+    "benutze",
+    "kein",
+    "keine",
+    "nicht",
+    "n'utilise",
+    "utilise",
+    "no uses",
+    "usa ",
+    "evita",
+    "не ",
+    "используй",
+    "только",
+    "请",
+    "別",
+    "别",
+    "只用",
+    "使って",
+    "ください",
+];
+
+/// Words that state a preference wherever they stand.
+const WISHES: &[&str] = &[
+    "i prefer",
+    "i'd prefer",
+    "prefer",
+    "i want you to always",
+    "should never",
+    "should always",
+    "should not",
+    "shouldn't",
+    "should be",
+    "needs to",
+    "need to be",
+    "only",
+    "no need",
+    "not allowed",
+    "please use",
+    "don't use",
+    "do not use",
+    "don't want",
+    "do not want",
+    "make sure",
+    "instead of",
+    "rather than",
+    "nur",
+    "bevorzuge",
+    "solo",
+    "seulement",
+    "uniquement",
+    "только",
+    "предпочитаю",
+    "优先",
+    "最好",
+    "偏好",
+    "だけ",
+    "べき",
+    "only want",
+];
+
+/// Beginnings that look like orders and are none.
+const NO_ORDER: &[&str] = &[
+    "don't you",
+    "don't we",
+    "don't i",
+    "i don't understand",
+    "i don't know",
+    "i don't see",
+    "i don't think",
+    "i don't get",
+    "no idea",
+    "no worries",
+    "no problem",
+    "no,",
+    "no.",
+    "no it",
+    "no that",
+    "don't worry",
+    "not only",
+    "if only",
+    "the only",
+    "only one",
+    "the only one",
+];
+
+/// How much a sentence of the user is a standing rule: 0 is not, 1 a wish, 2 an order, 3 a rule in so many words.
+pub(super) fn rule_strength(sentence: &str) -> u8 {
+    let chars = sentence.chars().count();
+    let wide = sentence.chars().any(is_unspaced);
+    if chars > 400 || chars < if wide { 4 } else { 8 } || looks_like_output(sentence) {
+        return 0;
+    }
+    let lower = sentence.to_lowercase().replace('\u{2019}', "'");
+    let question = lower.trim_end().ends_with(['?', '？']);
+    if STRONG.iter().any(|word| has(&lower, word)) {
+        return if question { 1 } else { 3 };
+    }
+    if question {
+        return 0;
+    }
+    let excused = NO_ORDER.iter().any(|word| lower.starts_with(word) || has(&lower, word));
+    let clauses = lower.split([',', ';', ':', '(']).map(str::trim_start);
+    let ordered = clauses
+        .map(|clause| {
+            ["and ", "also ", "but ", "please ", "ok ", "so ", "then "]
+                .iter()
+                .fold(clause, |c, lead| c.strip_prefix(lead).unwrap_or(c).trim_start())
+        })
+        .any(|clause| {
+            ORDERS.iter().any(|order| {
+                clause
+                    .strip_prefix(order)
+                    .is_some_and(|rest| order.ends_with(' ') || !rest.starts_with(|c: char| c.is_alphanumeric() && !is_unspaced(c)))
+            })
+        });
+    if ordered && !excused {
+        return 2;
+    }
+    u8::from(!excused && WISHES.iter().any(|word| has(&lower, word)))
+}
+
+/// Whether a line is more likely pasted output than talk.
+pub(super) fn looks_like_output(line: &str) -> bool {
+    let odd = line.chars().filter(|c| matches!(c, '{' | '}' | '[' | ']' | ';' | '=' | '<' | '>' | '|' | '\\' | '│' | '─' | '"')).count();
+    let chars = line.chars().count();
+    let begins = ["+ ", "at ", "$ ", "> ", "➜", "%", "Error: ", "error: ", "error[", "npm ", "warning: ", "Traceback", "File \""]
+        .iter()
+        .any(|start| line.starts_with(start));
+    let numbered = line.trim_start_matches(['+', '-', ' ']).starts_with(|c: char| c.is_ascii_digit()) && line.contains("  ");
+    // Escaped line ends come from pasted JSON.
+    odd * 8 > chars || begins || numbered || line.contains("\\n") || line.contains("\":")
+}
+
+const DECISIONS: &[&str] = &[
+    "decided",
+    "decision",
+    "we'll use",
+    "we will use",
+    "i'll use",
+    "i will use",
+    "going with",
+    "go with",
+    "chose",
+    "choose",
+    "chosen",
+    "instead of",
+    "rather than",
+    "opted",
+    "settled on",
+    "agreed",
+    "sticking with",
+    "the right approach",
+    "best approach",
+    "root cause",
+    "the cause is",
+    "the fix is",
+    "turns out",
+    "trade-off",
+    "tradeoff",
+    "entschieden",
+    "stattdessen",
+    "weil",
+    "décidé",
+    "plutôt que",
+    "decidido",
+    "en lugar de",
+    "porque",
+    "решил",
+    "потому что",
+    "вместо",
+    "决定",
+    "采用",
+    "改用",
+    "因为",
+    "原因是",
+    "方針",
+    "ことにし",
+    "代わりに",
+    "結論",
+    "결정",
+    "대신",
+];
+
+const REASONS: &[&str] = &[
+    "because",
+    "so that",
+    "the problem is",
+    "the issue is",
+    "the bug is",
+    "due to",
+    "as it",
+    "therefore",
+    "otherwise",
+    "weil",
+    "damit",
+    "parce que",
+    "porque",
+    "потому что",
+    "因为",
+    "由于",
+    "ため",
+    "때문",
+];
+
+/// How much a sentence tells a decision or a cause: 0 is none, higher with a reason and with names in it.
+pub(super) fn decision_strength(sentence: &str) -> u8 {
+    let chars = sentence.chars().count();
+    let wide = sentence.chars().any(is_unspaced);
+    if chars > 320 || chars < if wide { 8 } else { 28 } || looks_like_output(sentence) || sentence.ends_with([':', '?', '：', '？']) {
+        return 0;
+    }
+    let lower = sentence.to_lowercase().replace('\u{2019}', "'");
+    let decided = DECISIONS.iter().any(|word| has(&lower, word));
+    let reason = REASONS.iter().any(|word| has(&lower, word));
+    match (decided, reason) {
+        (true, true) => 3,
+        (true, false) => 2,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
+const DONE: &[&str] = &[
+    "done",
+    "finished",
+    "completed",
+    "complete",
+    "implemented",
+    "fixed",
+    "resolved",
+    "added",
+    "merged",
+    "shipped",
+    "released",
+    "works now",
+    "passes now",
+    "all pass",
+    "erledigt",
+    "fertig",
+    "behoben",
+    "terminé",
+    "fini",
+    "corrigé",
+    "hecho",
+    "terminado",
+    "готово",
+    "сделано",
+    "исправлено",
+    "完成",
+    "已完成",
+    "修复",
+    "完了",
+    "修正しました",
+    "완료",
+];
+
+/// Whether a sentence says that something is finished.
+pub(super) fn says_done(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    DONE.iter().any(|word| has(&lower, word))
+        && !["not done", "not yet", "isn't", "not finished", "not complete", "once", "when ", "if ", "todo", "noch nicht"]
+            .iter()
+            .any(|no| lower.contains(no))
+}
+
+const NEXT: &[&str] = &[
+    "next step",
+    "next steps",
+    "next:",
+    "next,",
+    "next up",
+    "remaining",
+    "still to do",
+    "still need",
+    "todo:",
+    "to do:",
+    "what's left",
+    "left to do",
+    "as a next step",
+    "nächster schritt",
+    "nächste schritte",
+    "als nächstes",
+    "prochaine étape",
+    "próximo paso",
+    "следующий шаг",
+    "осталось",
+    "下一步",
+    "接下来",
+    "次のステップ",
+    "次は",
+    "残り",
+    "다음 단계",
+];
+
+/// Whether a sentence, or the heading of a list, tells what comes next.
+pub(super) fn says_next(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    let lower = lower.trim_matches(['*', ' ']);
+    NEXT.iter().any(|word| lower.starts_with(word))
+        || (lower.ends_with(':') && lower.len() < 60 && NEXT.iter().any(|word| has(lower, word.trim_end_matches([':', ',']))))
+}
+
+/// Openings of an assistant that carry nothing.
+const CHATTER: &[&str] = &[
+    "good catch",
+    "good thinking",
+    "good point",
+    "good idea",
+    "good question",
+    "great",
+    "perfect",
+    "excellent",
+    "you're right",
+    "you're absolutely right",
+    "absolutely",
+    "sure",
+    "of course",
+    "certainly",
+    "okay",
+    "ok",
+    "alright",
+    "i see",
+    "got it",
+    "understood",
+    "makes sense",
+    "i understand",
+    "sorry",
+    "i apologize",
+    "my apologies",
+    "hmm",
+    "now i have a complete picture",
+    "yes",
+    "done",
+    "thanks",
+    "thank you",
+    "no problem",
+    "interesting",
+    "wow",
+];
+
+/// Whether a sentence is nothing but politeness or an announcement.
+pub(super) fn is_chatter(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase().replace('\u{2019}', "'");
+    let bare = lower.trim_end_matches(['.', '!', ':', ',', ' ', '…']);
+    CHATTER.contains(&bare)
+        || bare.chars().count() < 3
+        || CHATTER.iter().any(|c| bare.strip_prefix(c).is_some_and(|rest| rest.starts_with(['!', '.', ',']) && rest.len() < 12))
+        || [
+            "let me ",
+            "i'll ",
+            "now let me",
+            "i will ",
+            "let's ",
+            "now i ",
+            "i see",
+            "i need to ",
+            "now let's ",
+            "first, let me",
+            "would you like",
+            "want me to",
+            "shall i",
+            "is there anything",
+            "here's ",
+            "here is ",
+            "here are ",
+        ]
+        .iter()
+        .any(|lead| bare.starts_with(lead))
+}
+
+/// The first sentence that is not chatter.
+pub(super) fn first_telling<'t>(sentences: &[&'t str]) -> Option<&'t str> {
+    let telling = |s: &&str| !is_chatter(s) && !looks_like_output(s);
+    let whole = |s: &&str| !s.ends_with([':', '：']) && (s.chars().count() >= 16 || s.chars().any(is_unspaced));
+    sentences.iter().copied().find(|s| telling(s) && whole(s))
+}
+
+/// A sentence as part of a line: emphasis marks off, blanks collapsed, no closing colon.
+pub(super) fn plain(sentence: &str) -> Cow<'_, str> {
+    let sentence = sentence.trim().trim_end_matches([':', '：']).trim_end();
+    if sentence.contains("**") || sentence.contains("  ") || sentence.contains(['\n', '\t', '\r']) {
+        let joined: Vec<&str> = sentence.split_whitespace().collect();
+        return Cow::Owned(joined.join(" ").replace("**", ""));
+    }
+    Cow::Borrowed(sentence)
+}
+
+/// Words of a sentence that say what it is about, lower case, for comparing two sentences.
+pub(super) fn content_words(sentence: &str) -> Vec<String> {
+    const EMPTY: &[&str] = &[
+        "the",
+        "and",
+        "for",
+        "with",
+        "that",
+        "this",
+        "from",
+        "into",
+        "are",
+        "was",
+        "were",
+        "has",
+        "have",
+        "had",
+        "not",
+        "but",
+        "you",
+        "your",
+        "our",
+        "all",
+        "now",
+        "also",
+        "then",
+        "done",
+        "fixed",
+        "finished",
+        "completed",
+        "implemented",
+        "added",
+        "still",
+        "will",
+        "should",
+        "can",
+        "its",
+        "it's",
+        "der",
+        "die",
+        "das",
+        "und",
+        "ist",
+        "les",
+        "des",
+        "est",
+        "que",
+        "los",
+        "las",
+        "working",
+        "progress",
+    ];
+    let lower = sentence.to_lowercase();
+    let mut words: Vec<String> = Vec::new();
+    for word in lower.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.'))) {
+        let word = word.trim_matches(['.', '-', '/']);
+        if word.chars().any(is_unspaced) {
+            let chars: Vec<char> = word.chars().collect();
+            words.extend(chars.windows(2).map(|pair| pair.iter().collect::<String>()));
+        } else if word.len() >= 3 && !EMPTY.contains(&word) {
+            words.push(word.to_owned());
+        }
+    }
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// Whether most of what `item` is about comes up in `claim`, by their [`content_words`].
+pub(super) fn covers(claim: &[String], item: &[String]) -> bool {
+    let hits = item.iter().filter(|word| claim.binary_search(word).is_ok()).count();
+    !item.is_empty() && hits * 5 >= item.len() * 3 && (hits >= 2 || item.len() == 1)
+}
