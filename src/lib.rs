@@ -19,7 +19,7 @@
 //! | [`session`] | what is there: the index over raw lines, the tree, the context a model sees, everything that is wrong |
 //! | [`engine`] | the rules: counting, triggers, the window, the cut, files, the text for a summarizer, the entry |
 //! | [`summarize`] | the words: the offline summarizer and the stub |
-//! | [`store`] | the only writer: fingerprints, locks, appends, new files |
+//! | [`store`] | the only writer: fingerprints, locks, appends, new files, rewrites with their archives |
 //! | [`run`] | the loop that brings them together, one file a kind of job |
 //! | [`text`] | pure text surgery: cuts, cleaning, escaping, masking secrets |
 //! | [`settings`], [`models`] | values with the place they came from; what is known about models |

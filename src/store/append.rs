@@ -7,8 +7,7 @@
 use super::StoreError;
 use super::fingerprint::{Fingerprint, State};
 use super::{lock, paths, temp};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
@@ -57,22 +56,10 @@ pub fn append(print: &Fingerprint, lines: &[u8], wait: Duration, accept: &mut dy
         return Err(StoreError::io(path, "append")(source));
     }
     let changed = |what: &str| StoreError::Changed { path: path.clone(), what: what.to_owned() };
-    match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_symlink() => return Err(changed("a symbolic link has its name")),
-        Ok(meta) => paths::must_be_writable(path, &meta)?,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(changed("it is gone")),
-        Err(e) => return Err(StoreError::io(path, "read")(e)),
-    }
+    paths::must_be_writable_still(path)?;
 
     let _lock = lock::acquire(path, wait)?;
-    let file = paths::open_real(path, OFlags::RDWR | OFlags::APPEND, Mode::empty());
-    let file = file.map_err(|e| match Errno::from_io_error(&e) {
-        Some(Errno::NOENT) => changed("it is gone"),
-        Some(Errno::LOOP) => changed("a symbolic link has its name"),
-        _ => StoreError::open_for_writing(path, e),
-    })?;
-    let meta = file.metadata().map_err(StoreError::io(path, "read"))?;
-    paths::must_be_writable(path, &meta)?;
+    let file = paths::reopen(path, OFlags::RDWR | OFlags::APPEND)?;
     let size = match print.compare(&file)? {
         State::Same => print.size,
         State::Grown { new_bytes } => {

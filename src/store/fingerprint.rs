@@ -191,7 +191,7 @@ impl Fingerprint {
 
 /// Whether these are exactly the 256 bytes of a title slot. A title line of another length is never
 /// overwritten in place, so it gets no exception.
-fn is_title_slot(head: &[u8]) -> bool {
+pub(crate) fn is_title_slot(head: &[u8]) -> bool {
     head.len() == HEAD && head.starts_with(SLOT_START) && memchr::memchr(b'\n', head) == Some(HEAD - 1)
 }
 

@@ -11,22 +11,34 @@
 //! | [`lock`] | the two locks that oh-my-pi takes, in its order |
 //! | [`append`](mod@append) | add whole lines to a session under the lock |
 //! | [`create`](mod@create) | write a new file (exports, `-o`) all or nothing |
+//! | [`replace`](mod@replace) | rewrite a session, old or new but never between |
+//! | [`archive`] | keep the file that a rewrite replaces, and give it back |
+//! | [`fault`] | make any step of that fail, in tests |
+//! | [`space`] | leave others some of the disk |
 //! | [`temp`] | temporary files that a signal handler can remove |
 
 pub mod append;
+pub mod archive;
+mod attributes;
 pub mod create;
+pub mod fault;
 pub mod fingerprint;
 pub mod lock;
 mod paths;
+pub mod replace;
+pub mod space;
 pub mod temp;
 
 pub use append::{Appended, append};
 pub use create::create;
 pub use fingerprint::{Fingerprint, State, open};
 pub use lock::{SessionLock, WAIT, acquire};
+pub use replace::{Replaced, Rewrite, replace};
 
 use std::io;
 use std::path::{Path, PathBuf};
+
+const NO_SPACE: &str = "free some disk space and run again";
 
 /// Why the store did not read or write. In every case the file at `path` holds the bytes it held before,
 /// unless the message itself says otherwise.
@@ -81,6 +93,24 @@ pub enum StoreError {
         /// The target.
         path: PathBuf,
     },
+    /// Writing would take space that other programs need.
+    #[error("{}: {free} bytes of disk space are free, {needed} are needed", path.display())]
+    NoSpace {
+        /// The folder that was to be written to.
+        path: PathBuf,
+        /// Bytes needed, those that are to stay free included.
+        needed: u64,
+        /// Bytes free for this user.
+        free: u64,
+    },
+    /// What was written is not what was meant; it was thrown away.
+    #[error("{}: the new file does not read back as planned: {what}", path.display())]
+    Unsound {
+        /// The session's real path.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The operating system refused.
     #[error("{}: cannot {doing}", path.display())]
     Io {
@@ -111,6 +141,8 @@ impl StoreError {
             | Self::HardLinked { path, .. }
             | Self::NotAFile { path, .. }
             | Self::Exists { path }
+            | Self::NoSpace { path, .. }
+            | Self::Unsound { path, .. }
             | Self::Io { path, .. } => path,
         }
     }
@@ -125,6 +157,8 @@ impl StoreError {
             Self::HardLinked { .. } => "hard-linked",
             Self::NotAFile { .. } => "not-a-file",
             Self::Exists { .. } => "exists",
+            Self::NoSpace { .. } => "no-space",
+            Self::Unsound { .. } => "unsound",
             Self::Io { .. } => "io",
         }
     }
@@ -145,11 +179,10 @@ impl StoreError {
             Self::ReadOnly { .. } => Some("allow writing (chmod u+w), or write elsewhere with -o".to_owned()),
             Self::HardLinked { .. } => Some("write elsewhere with -o, or replace the link by a copy".to_owned()),
             Self::Exists { .. } => Some("--overwrite replaces it".to_owned()),
-            Self::NotAFile { .. } => None,
+            Self::NotAFile { .. } | Self::Unsound { .. } => None,
+            Self::NoSpace { .. } => Some(NO_SPACE.to_owned()),
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::WriteZero => {
-                    Some("free some disk space and run again".to_owned())
-                }
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::WriteZero => Some(NO_SPACE.to_owned()),
                 _ => None,
             },
         }

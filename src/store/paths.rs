@@ -3,6 +3,7 @@
 
 use super::StoreError;
 use rustix::fs::{Access, Mode, OFlags};
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -30,7 +31,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
             }
         }
     }
-    Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
+    Err(io::Error::from_raw_os_error(Errno::LOOP.raw_os_error()))
 }
 
 /// The folder that holds `path`; `.` for a bare name.
@@ -88,10 +89,38 @@ pub(crate) fn must_be_writable(real: &Path, meta: &Metadata) -> Result<(), Store
         return Err(StoreError::HardLinked { path: real.to_owned(), links: meta.nlink() });
     }
     match rustix::fs::access(real, Access::WRITE_OK) {
-        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::ROFS | rustix::io::Errno::PERM) => Err(read_only()),
+        Err(Errno::ACCESS | Errno::ROFS | Errno::PERM) => Err(read_only()),
         // Anything else shows up, with its own words, when the file is opened.
         _ => Ok(()),
     }
+}
+
+/// Errors unless the file that a fingerprint was taken of is there, no link has its name, and it may be written.
+pub(crate) fn must_be_writable_still(real: &Path) -> Result<(), StoreError> {
+    match fs::symlink_metadata(real) {
+        Ok(meta) if meta.is_symlink() => Err(changed(real, LINKED)),
+        Ok(meta) => must_be_writable(real, &meta),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(changed(real, GONE)),
+        Err(e) => Err(StoreError::io(real, "read")(e)),
+    }
+}
+
+/// Opens by name the file that a fingerprint was taken of, to compare and perhaps write it.
+pub(crate) fn reopen(real: &Path, flags: OFlags) -> Result<File, StoreError> {
+    let file = open_real(real, flags, Mode::empty()).map_err(|e| match Errno::from_io_error(&e) {
+        Some(Errno::NOENT) => changed(real, GONE),
+        Some(Errno::LOOP) => changed(real, LINKED),
+        _ => StoreError::open_for_writing(real, e),
+    })?;
+    must_be_writable(real, &file.metadata().map_err(StoreError::io(real, "read"))?)?;
+    Ok(file)
+}
+
+const GONE: &str = "it is gone";
+const LINKED: &str = "a symbolic link has its name";
+
+fn changed(real: &Path, what: &str) -> StoreError {
+    StoreError::Changed { path: real.to_owned(), what: what.to_owned() }
 }
 
 /// Reads `len` bytes at `offset`; `None` when the file ends before.
