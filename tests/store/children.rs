@@ -20,7 +20,7 @@ pub(crate) fn child(role: &str, path: &Path) -> Command {
 }
 
 /// Starts a child and waits until it says that it is at work.
-fn start(role: &str, path: &Path) -> Child {
+pub(crate) fn start(role: &str, path: &Path) -> Child {
     let mut child = child(role, path).stdout(Stdio::piped()).spawn().unwrap();
     let mut seen = Vec::new();
     let out = child.stdout.as_mut().unwrap();
@@ -59,6 +59,9 @@ fn plays_its_role() {
             }
         }
         "interrupted" => interrupted(&path),
+        "read-only-folder" => crate::replace::in_a_read_only_folder(&path),
+        #[cfg(debug_assertions)]
+        "rewrite-once" => crate::faults::rewrite_once(&path),
         other => panic!("{other}"),
     }
 }

@@ -1,21 +1,26 @@
 //! Disks that fill up: a tiny tmpfs where this user may mount one, and a file size limit everywhere.
 
 use crate::children::child;
+use crate::rewriting::{plan, session};
 use crate::{Session, append_to, names};
-use epitome::store::{Appended, StoreError, create};
+use epitome::store::{Appended, Rewrite, StoreError, WAIT, create, replace};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// 64 KiB in 16 pages of 4 KiB.
+/// A small disk of pages of 4 KiB.
 struct Tiny(tempfile::TempDir);
 
 impl Tiny {
     fn mount(test: &str) -> Option<Self> {
+        Self::mount_sized(test, "64k")
+    }
+
+    fn mount_sized(test: &str, size: &str) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
             .arg(dir.path())
             .output()
             .is_ok_and(|out| out.status.success());
@@ -84,6 +89,51 @@ fn e11_a_full_disk_leaves_no_half_written_output() {
     create(&old, true, big).unwrap_err();
     assert_eq!(fs::read(&old).unwrap(), b"old");
     assert_eq!(names(disk.path()), ["old.md"]);
+}
+
+#[test]
+fn a_full_disk_stops_a_rewrite_and_leaves_the_session_as_it_was() {
+    let Some(disk) = Tiny::mount_sized("a_full_disk_stops_a_rewrite", "4m") else {
+        return;
+    };
+    let path = disk.path().join("s.jsonl");
+    let old = session(1_000_000);
+    fs::write(&path, &old).unwrap();
+    let (_file, print) = epitome::store::open(&path).unwrap();
+    let full = |room: u64, written: usize| {
+        let rewrite = Rewrite { print: &print, archive: Some(plan(&old)), room, wait: WAIT };
+        let failed = replace(&rewrite, &mut |out, _| out.write_all(&vec![b'x'; written]), &mut |_| Ok(())).unwrap_err();
+        assert!(failed.hint().unwrap().contains("space"), "{failed}");
+        assert_eq!(fs::read(&path).unwrap(), old);
+        failed
+    };
+    // Known before: 2 MB are asked for, 1 MiB is for others, and the session has 1 of the 4.
+    assert!(matches!(full(2_200_000, 0), StoreError::NoSpace { .. }));
+    assert_eq!(names(disk.path()), ["s.jsonl"]);
+    // Known after the archive.
+    assert!(matches!(full(1_900_000, 0), StoreError::NoSpace { .. }));
+    // Not known, because the caller was wrong.
+    assert!(matches!(full(0, 4_000_000), StoreError::Io { .. }));
+    assert_eq!(names(disk.path()), ["s.jsonl"]);
+    // Enough.
+    crate::rewriting::done(&path);
+    assert_eq!(names(disk.path()), [".s.jsonl.lock.os", "s.jsonl", "s.jsonl.archive"]);
+}
+
+#[test]
+fn a_disk_that_may_only_be_read_is_refused() {
+    let Some(disk) = Tiny::mount_sized("a_disk_that_may_only_be_read_is_refused", "4m") else {
+        return;
+    };
+    let path = disk.path().join("s.jsonl");
+    fs::write(&path, session(9_000)).unwrap();
+    let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(disk.path()).status();
+    if !remounted.is_ok_and(|status| status.success()) {
+        eprintln!("a_disk_that_may_only_be_read_is_refused: skipped, it cannot be mounted again");
+        return;
+    }
+    assert!(matches!(crate::rewriting::rewrite(&path), Err(StoreError::ReadOnly { .. })));
+    assert_eq!(names(disk.path()), ["s.jsonl"]);
 }
 
 /// Runs under `ulimit -f` with the signal ignored, so that a write over the limit is cut short.

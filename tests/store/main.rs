@@ -10,10 +10,14 @@
 )]
 
 mod append;
+mod archive;
 mod children;
 mod create;
+mod faults;
 mod full_disk;
 mod lock;
+mod replace;
+mod rewriting;
 
 use epitome::store::{Appended, StoreError, WAIT};
 use std::fs;

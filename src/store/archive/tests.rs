@@ -53,7 +53,8 @@ fn a_reference_that_could_lead_elsewhere_is_refused() {
 #[test]
 fn an_archive_has_one_name() {
     assert_eq!(parse_name("12-compact.epa"), Some((12, Kind::Compact)));
-    for other in ["012-compact.epa", "+1-compact.epa", "1-compact", "1-.epa", "-prune.epa", "1-prune.epa.bak", "18446744073709551616-prune.epa"]
+    for other in
+        ["012-compact.epa", "+1-compact.epa", "1-compact", "1-.epa", "-prune.epa", "1-prune.epa.bak", "18446744073709551616-prune.epa"]
     {
         assert_eq!(parse_name(other), None, "{other}");
     }

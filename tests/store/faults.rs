@@ -1,0 +1,130 @@
+//! Every step of a rewrite fails, and every step is where a process ends.
+#![cfg(debug_assertions)]
+
+use crate::children::{child, start};
+use crate::rewriting::{archives, done, is_tidy, old_or_new, references, rewrite, rewritten, session};
+use crate::{Session, names};
+use epitome::store::fault::{Fault, Step, VARIABLE, arm};
+use epitome::store::{Replaced, StoreError};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Steps that come only with a title that changes meanwhile.
+const NOT_HERE: [Step; 1] = [Step::Title];
+
+/// Rewrites until it works: a lock file that was just created by a process that was killed before it wrote its line into it
+/// is respected for as long as an attempt takes.
+fn recover(s: &Session, old: &[u8]) {
+    for _ in 0..3 {
+        match rewrite(&s.path) {
+            Ok(Replaced::Done { .. }) => break,
+            Err(StoreError::Locked { .. }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let found = references(&s.bytes());
+    assert!(found.len() == 1 || found.len() == 2);
+    let first = if found.len() == 1 { old.to_vec() } else { rewritten(old, Some(&found[0])) };
+    assert!(s.bytes() == rewritten(&first, found.last()) || found.len() == 2);
+    for reference in &found {
+        let kept = crate::rewriting::exported(&archives(s), reference);
+        assert!(kept == old || kept == first);
+    }
+}
+
+#[test]
+fn r25_an_error_at_any_step_leaves_the_old_session() {
+    let old = session(300_000);
+    for fault in [Fault::Fail, Fault::Full] {
+        for &step in Step::ALL {
+            let mut times = 0;
+            loop {
+                let s = Session::new(&old);
+                let armed = arm(step, times + 1, fault);
+                let result = rewrite(&s.path);
+                if !armed.happened() {
+                    assert!(result.is_ok());
+                    break;
+                }
+                drop(armed);
+                times += 1;
+                let failed = result.unwrap_err();
+                assert!(matches!(failed, StoreError::Io { .. }), "{step:?}: {failed}");
+                assert_eq!(failed.hint().is_some(), fault == Fault::Full, "{step:?}");
+                is_tidy(&s);
+                // After the last rename only durability can fail.
+                assert_eq!(old_or_new(&s, &old), step == Step::SessionFolderSync, "{step:?}");
+                assert!(step != Step::SessionFolderSync || failed.to_string().contains("in place"), "{failed}");
+                let named =
+                    matches!(step, Step::ArchiveFolderSync | Step::ArchiveParentSync | Step::SessionRename | Step::SessionFolderSync);
+                assert_eq!(archives(&s).exists(), named, "{step:?}");
+                recover(&s, &old);
+                is_tidy(&s);
+            }
+            assert_eq!(times == 0, NOT_HERE.contains(&step), "{step:?}");
+            assert!(times < 100);
+        }
+    }
+}
+
+/// Played by a process that will not live long.
+pub(crate) fn rewrite_once(path: &std::path::Path) {
+    println!("at work");
+    let _ = done(path);
+    println!("done");
+}
+
+#[test]
+fn r25_a_kill_at_any_step_leaves_the_old_session_or_the_new() {
+    let old = session(300_000);
+    for &step in Step::ALL {
+        let mut times = 0;
+        loop {
+            let s = Session::new(&old);
+            let fault = format!("{}:{}:kill", step.name(), times + 1);
+            let status = child("rewrite-once", &s.path).env(VARIABLE, fault).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            if status.unwrap().success() {
+                assert!(old_or_new(&s, &old));
+                break;
+            }
+            times += 1;
+            assert_eq!(old_or_new(&s, &old), step == Step::SessionFolderSync, "{step:?}");
+            recover(&s, &old);
+        }
+        assert_eq!(times == 0, NOT_HERE.contains(&step), "{step:?}");
+        assert!(times < 100);
+    }
+}
+
+#[test]
+fn r25_kills_at_any_moment_leave_the_old_session_or_the_new() {
+    const KILLS: u32 = 320;
+    let old = session(400_000);
+    let mut runs: Vec<Duration> = (0..5)
+        .map(|_| {
+            let s = Session::new(&old);
+            let mut child = start("rewrite-once", &s.path);
+            let begun = Instant::now();
+            child.wait().unwrap();
+            assert!(old_or_new(&s, &old));
+            begun.elapsed()
+        })
+        .collect();
+    runs.sort_unstable();
+    let run = runs[2];
+    let (mut news, mut leftovers) = (0, 0);
+    for n in 0..KILLS {
+        let s = Session::new(&old);
+        let mut child = start("rewrite-once", &s.path);
+        std::thread::sleep(run.mul_f64(1.5 * f64::from(n) / f64::from(KILLS)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        news += u32::from(old_or_new(&s, &old));
+        leftovers += u32::from(names(s.dir.path()).len() > 1);
+        if n % 8 == 0 {
+            recover(&s, &old);
+        }
+    }
+    println!("{KILLS} kills over {:?}: {news} new sessions, {leftovers} with something left", run.mul_f64(1.5));
+    assert!(news > 0 && news < KILLS);
+}
