@@ -49,9 +49,13 @@ impl Files {
     /// Gives the emptied list back still locked: nothing can be added until that is dropped.
     fn remove_all(&self) -> MutexGuard<'_, Vec<PathBuf>> {
         let mut paths = self.paths();
-        for path in paths.drain(..) {
-            // Gone already, or beyond our reach: either way there is nobody left to tell.
+        // Gone already, or beyond our reach: either way there is nobody left to tell.
+        for path in paths.iter() {
             let _ = std::fs::remove_file(path);
+        }
+        // Folders made for them, if nothing else is in there.
+        for path in paths.drain(..) {
+            let _ = std::fs::remove_dir(path);
         }
         paths
     }
@@ -79,12 +83,12 @@ impl Drop for Tracked {
     }
 }
 
-/// Creates a file through `create` and lists it for [`remove_all`].
+/// Creates a file, or a folder for files, through `create` and lists it for [`remove_all`].
 pub(crate) fn track<T>(create: impl FnOnce() -> io::Result<(T, PathBuf)>) -> io::Result<(T, Tracked)> {
     FILES.track(create)
 }
 
-/// Removes every temporary file and lock file that this process has at the moment. Files that others
+/// Removes every temporary file and lock file that this process has at the moment, and folders it made for them. Files that others
 /// removed first are no error. Safe to call from any thread, but not from a signal handler itself, since
 /// it takes a mutex.
 pub fn remove_all() {

@@ -1,5 +1,6 @@
 //! Processes that are killed or told to stop. The child is this test program, run for one test only.
 
+use crate::rewriting::{is_tidy, old_or_new, session};
 use crate::{Session, append_to, names};
 use epitome::store::{self, StoreError, WAIT, temp};
 use std::fs;
@@ -59,6 +60,13 @@ fn plays_its_role() {
             }
         }
         "interrupted" => interrupted(&path),
+        "interrupted-rewrite" => {
+            let pause = std::env::var("EPITOME_TEST_PAUSE").unwrap().parse().unwrap();
+            std::thread::spawn(move || crate::rewriting::rewrite(&path));
+            std::thread::sleep(Duration::from_micros(pause));
+            let _stopped = temp::stop();
+            std::process::exit(130);
+        }
         "read-only-folder" => crate::replace::in_a_read_only_folder(&path),
         #[cfg(debug_assertions)]
         "rewrite-once" => crate::faults::rewrite_once(&path),
@@ -173,4 +181,19 @@ fn an_interrupted_process_leaves_nothing_behind_and_nothing_torn() {
         let bytes = fs::read(&s.path).unwrap();
         assert!(bytes.chunks(whole.len()).all(|found| found == whole));
     }
+}
+
+#[test]
+fn an_interrupted_rewrite_leaves_nothing_behind() {
+    let old = session(400_000);
+    let mut news = 0;
+    for n in 0..40 {
+        let s = Session::new(&old);
+        let mut child = child("interrupted-rewrite", &s.path);
+        let status = child.env("EPITOME_TEST_PAUSE", (n * 4000).to_string()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert_eq!(status.unwrap().code(), Some(130));
+        news += u32::from(old_or_new(&s, &old));
+        is_tidy(&s);
+    }
+    assert!(news < 40);
 }

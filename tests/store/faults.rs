@@ -2,10 +2,12 @@
 #![cfg(debug_assertions)]
 
 use crate::children::{child, start};
-use crate::rewriting::{archives, done, is_tidy, old_or_new, references, rewrite, rewritten, session};
+use crate::rewriting::{archives, done, is_tidy, old_or_new, references, rewrite, rewrite_while, rewritten, session};
 use crate::{Session, names};
 use epitome::store::fault::{Fault, Step, VARIABLE, arm};
 use epitome::store::{Replaced, StoreError};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -67,6 +69,21 @@ fn r25_an_error_at_any_step_leaves_the_old_session() {
     }
 }
 
+#[test]
+fn a_title_that_cannot_be_carried_over_stops_the_rewrite() {
+    let slot = |title: &str| {
+        let text = format!(r#"{{"type":"title","v":1,"title":"{title}","pad":""#);
+        format!("{text:<253}\"}}\n").into_bytes()
+    };
+    let s = Session::new([slot("old"), session(9_000)].concat());
+    let armed = arm(Step::Title, 1, Fault::Fail);
+    let retitle = || std::fs::File::options().write(true).open(&s.path).unwrap().write_all_at(&slot("new"), 0).unwrap();
+    rewrite_while(&s.path, &mut { retitle }).unwrap_err();
+    assert!(armed.happened());
+    assert_eq!(s.bytes(), [slot("new"), session(9_000)].concat());
+    is_tidy(&s);
+}
+
 /// Played by a process that will not live long.
 pub(crate) fn rewrite_once(path: &std::path::Path) {
     println!("at work");
@@ -83,10 +100,12 @@ fn r25_a_kill_at_any_step_leaves_the_old_session_or_the_new() {
             let s = Session::new(&old);
             let fault = format!("{}:{}:kill", step.name(), times + 1);
             let status = child("rewrite-once", &s.path).env(VARIABLE, fault).stdout(Stdio::null()).stderr(Stdio::null()).status();
-            if status.unwrap().success() {
+            let status = status.unwrap();
+            if status.success() {
                 assert!(old_or_new(&s, &old));
                 break;
             }
+            assert!(status.signal().is_some(), "{step:?}: {status}");
             times += 1;
             assert_eq!(old_or_new(&s, &old), step == Step::SessionFolderSync, "{step:?}");
             recover(&s, &old);

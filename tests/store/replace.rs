@@ -3,7 +3,7 @@ use crate::{Session, append_to, mode, names, set_mode};
 use epitome::store::archive::{self, Kind, Plan, Reference};
 use epitome::store::{self, Appended, Replaced, Rewrite, StoreError, WAIT, space};
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, chown, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -153,7 +153,6 @@ fn a_new_session_that_is_not_sound_is_thrown_away() {
         &mut |_| panic!("in vain"),
     );
     assert!(matches!(half, Err(StoreError::Io { .. })));
-    // Changed behind our back, between writing and reading back: here, by the check itself.
     assert_eq!(s.bytes(), old);
     is_tidy(&s);
     assert!(!archives(&s).exists());

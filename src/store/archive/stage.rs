@@ -2,7 +2,7 @@
 //! once.
 
 use super::super::fault::{self, Step};
-use super::super::temp::TempFile;
+use super::super::temp::{self, TempFile, Tracked};
 use super::super::{Fingerprint, StoreError, fingerprint, paths, space};
 use super::{DIGEST, HEADER, Kind, MAGIC, PIECE, Reference, Section, VERSION, ZSTD, file_name, folder, list, pour, verify};
 use data_encoding::HEXLOWER;
@@ -52,12 +52,12 @@ pub(in crate::store) struct Staged {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    made: bool,
+    made: Option<Tracked>,
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if self.made {
+        if self.made.is_some() {
             // Refused, as it should be, when there is anything in it.
             let _ = fs::remove_dir(&self.path);
         }
@@ -142,18 +142,17 @@ impl Staged {
 /// session belongs, as far as this process may give them away.
 fn place(path: &Path, file: &str, owner: &fs::Metadata) -> Result<(Folder, TempFile), StoreError> {
     let making = || StoreError::io(path, "make the folder of archives");
-    let mut made = false;
     let mut attempt = 1;
     loop {
         fault::at(Step::ArchiveFolder).map_err(making())?;
-        match DirBuilder::new().mode(0o700).create(path) {
-            Ok(()) => {
-                made = true;
+        let made = match temp::track(|| DirBuilder::new().mode(0o700).create(path).map(|()| ((), path.to_owned()))) {
+            Ok(((), tracked)) => {
                 let _ = chown(path, Some(owner.uid()), Some(owner.gid()));
+                Some(tracked)
             }
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => None,
             Err(e) => return Err(making()(e)),
-        }
+        };
         let folder = Folder { path: path.to_owned(), made };
         match fault::at(Step::ArchiveCreate).and_then(|()| TempFile::beside(&path.join(file))) {
             Ok(temp) => {
