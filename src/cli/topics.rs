@@ -69,8 +69,8 @@ inspect   overview:   session, leaf, path_entries, reachable, total, tokens, com
           cut:        cut, cut_reason       files:    files         summary:    summary
           sizes:      sizes                 problems: problems      settings:   settings
 compact   action (compacted, nothing, refused), reason, entry_id, strategy, summarizer, counted_before, counted_after,
-          tokens_before, tokens_after, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
-          dry_run, warnings, cut, cut_reason, files, triggers, summary
+          tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
+          pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary
 
 \"estimated\":true says that a number was extrapolated from the part that was counted; inspect --exact counts everything.
 Schemas of every object are in assets/schemas of the source.
