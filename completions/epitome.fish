@@ -1,0 +1,122 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_epitome_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_epitome_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_epitome_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_epitome_using_subcommand
+    set -l cmd (__fish_epitome_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c epitome -n "__fish_epitome_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c epitome -n "__fish_epitome_needs_command" -s V -l version -d 'Print version'
+complete -c epitome -n "__fish_epitome_needs_command" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
+complete -c epitome -n "__fish_epitome_needs_command" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
+complete -c epitome -n "__fish_epitome_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l progress -d 'Progress on standard error: auto, always, never [default: auto, on a terminal]' -r -f -a "auto\t'On a terminal'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l config -d 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l now -d 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l context-window -d 'Tokens of the model\'s window [default: the model\'s, else 200000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l reserve-tokens -d 'Tokens kept free for the answer [default: 16384, or 15 % of the window]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l keep-recent-tokens -d 'Newest tokens that a compaction keeps as they are [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l threshold -d 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l tokenizer -d 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l model -d 'The model, provider/id [default: the session\'s latest]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l enabled -d 'Whether --trigger auto may act [default: true]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l show -d 'What to show, one or more separated by commas [default: overview]' -r -f -a "overview\t'The session at a glance'
+tree\t'All entries as a tree'
+path\t'The entries of the path'
+context\t'What the model sees'
+transcript\t'What a person saw, with a divider where each compaction fired'
+cut\t'Where a compaction would cut'
+sizes\t'Bytes and tokens by kind and tool, and the largest entries'
+files\t'Files that a compaction would record'
+summary\t'The summary that the offline summarizer would write, with its sources'
+problems\t'Everything that is wrong'
+settings\t'Settings and where they come from'
+all\t'All of it'"
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l fail-on -d 'The severity from which --check fails: error, warning [default: error]' -r -f -a "error\t'Errors'
+warning\t'Warnings too'"
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l allow -d 'A problem code that --check passes over; may be given more than once [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l keep-from -d 'The message to keep from, one of the cut\'s candidates [default: chosen by --keep-recent-tokens]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s q -l quiet -d 'No notes and warnings [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s v -l verbose -d 'More detail; twice for still more [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l no-config -d 'Read no config file [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l exact -d 'Count every token instead of extrapolating large sessions [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l check -d 'Only what is wrong; exit code 4 when there are errors [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s V -l version -d 'Print version'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l progress -d 'Progress on standard error: auto, always, never [default: auto, on a terminal]' -r -f -a "auto\t'On a terminal'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l config -d 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l now -d 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l context-window -d 'Tokens of the model\'s window [default: the model\'s, else 200000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l reserve-tokens -d 'Tokens kept free for the answer [default: 16384, or 15 % of the window]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l keep-recent-tokens -d 'Newest tokens that a compaction keeps as they are [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l threshold -d 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l tokenizer -d 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l model -d 'The model, provider/id [default: the session\'s latest]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l enabled -d 'Whether --trigger auto may act [default: true]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, off [default: context-full]' -r -f -a "context-full\t'A summary of what is old'
+off\t'Only report'"
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l trigger -d 'When to compact: manual, auto, idle [default: manual for one session, auto for several]' -r -f -a "manual\t'Now'
+auto\t'When the context asks for it'
+idle\t'The same, while nobody works on the session'"
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l keep-from -d 'The message to keep from, one of the cut\'s candidates [default: chosen by --keep-recent-tokens]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l instructions -d 'What the summary should look at [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l context-file -d 'Lines from FILE that the summary should carry [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l summarizer -d 'Who writes the summary: offline, truncate [default: offline]' -r -f -a "offline\t'Extracts what matters; no model, no network'
+truncate\t'The first 2,000 bytes, to test wiring'"
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s q -l quiet -d 'No notes and warnings [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s v -l verbose -d 'More detail; twice for still more [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l no-config -d 'Read no config file [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s n -l dry-run -d 'Write nothing: do everything else and show the plan [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s i -l in-place -d 'Change several sessions in place [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l overwrite -d 'Replace FILE of --output when it is there [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth -d 'Write the compaction even when the context does not shrink [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
