@@ -153,8 +153,9 @@ fn compact_prints_what_its_schema_says() {
         }
     }
     assert_eq!(promise.seen, promise.keys, "keys of the schema that nothing prints");
-    let listed = strings(&schema("compact")["$defs"]["reason"]["enum"]);
-    assert_eq!(listed.difference(&reasons).collect::<Vec<_>>(), [&"just_compacted", &"no_safe_cut"], "reasons that did not occur");
+    let never: Vec<String> = strings(&schema("compact")["$defs"]["reason"]["enum"]).difference(&reasons).cloned().collect();
+    let rare = ["just_compacted", "no_safe_cut"];
+    assert!(never.iter().all(|reason| rare.contains(&reason.as_str())), "reasons that nothing gives: {never:?}");
 }
 
 #[test]
