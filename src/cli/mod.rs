@@ -78,6 +78,7 @@ struct Usage {
 }
 
 impl Usage {
+    #[expect(clippy::new_ret_no_self, reason = "it is only ever used as an error of any kind")]
     fn new(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         anyhow::Error::new(Usage { message: message.into(), hint: Some(hint.into()) })
     }

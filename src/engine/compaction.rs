@@ -238,7 +238,7 @@ fn system_message(session: &Session, path: &[Ix], now: &str) -> io::Result<Optio
     for ix in path.iter().copied() {
         let entry = &session[ix];
         let is_compaction = entry.kind == Kind::Compaction;
-        if !is_compaction && !(entry.kind == Kind::Message && entry.role == Role::System) {
+        if !is_compaction && (entry.kind != Kind::Message || entry.role != Role::System) {
             continue;
         }
         let payload = session.read(ix)?;

@@ -51,7 +51,7 @@ fn intern(strings: &mut Strings, text: &str) -> usize {
 
 /// A fast hash for short ids; order and contents of the index do not depend on it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Fx(u64);
+pub(super) struct Fx(u64);
 
 impl std::hash::Hasher for Fx {
     fn finish(&self) -> u64 {

@@ -210,11 +210,12 @@ fn read_line<S: Sink>(chunk: &mut Chunk<S>, bytes: &[u8], offset: u64, ended: bo
     let blank = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
     skipped += blank;
     rest = rest.get(blank..).unwrap_or_default().trim_ascii_end();
-    if line == 1 && offset == 0 {
-        if let Some(behind) = rest.strip_prefix(b"\xef\xbb\xbf") {
-            skipped += 3;
-            rest = behind;
-        }
+    if line == 1
+        && offset == 0
+        && let Some(behind) = rest.strip_prefix(b"\xef\xbb\xbf")
+    {
+        skipped += 3;
+        rest = behind;
     }
     if rest.is_empty() {
         return Ok(());
