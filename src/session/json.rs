@@ -7,7 +7,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::text::json::compact;
 
 /// A decoded JSON value; strings without escapes borrow from the text they were read from.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +29,13 @@ pub enum Json<'a> {
     Array(Vec<Json<'a>>),
     /// An object: keys in their written order; of equal keys the first place and the last value, as in JavaScript.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
+    /// A value that nests too deep to be decoded, as it is written: nobody looks into it, but it counts and is shown.
+    Raw(&'a str),
 }
+
+/// Levels that are decoded. What lies deeper stays raw, so that no nesting can exhaust the stack or hide the message
+/// around it; `serde_json` itself gives up at 128.
+const DEEPEST: u8 = 100;
 
 static NULL: Json<'static> = Json::Null;
 
@@ -34,7 +43,7 @@ impl<'a> Json<'a> {
     /// Decodes one value.
     ///
     /// # Errors
-    /// When the text is no JSON, holds a lone surrogate escape, or nests deeper than 128 levels.
+    /// When the text is no JSON, or holds a lone surrogate escape.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -144,6 +153,7 @@ impl<'a> Json<'a> {
                 }
                 out.push('}');
             }
+            Json::Raw(raw) => compact(raw.as_bytes(), out),
         }
     }
 
@@ -174,14 +184,32 @@ fn push_string(s: &str, out: &mut String) {
 
 impl<'de> Deserialize<'de> for Json<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor)
+        deserializer.deserialize_any(JsonVisitor { level: 0 })
+    }
+}
+
+/// A value inside of `level` others.
+struct Nested {
+    level: u8,
+}
+
+impl<'de> DeserializeSeed<'de> for Nested {
+    type Value = Json<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
+        if self.level < DEEPEST {
+            return deserializer.deserialize_any(JsonVisitor { level: self.level });
+        }
+        <&RawValue>::deserialize(deserializer).map(|raw| Json::Raw(raw.get()))
     }
 }
 
 /// Up to this many members are compared one by one.
 const FEW: usize = 32;
 
-struct JsonVisitor;
+struct JsonVisitor {
+    level: u8,
+}
 
 impl<'de> Visitor<'de> for JsonVisitor {
     type Value = Json<'de>;
@@ -224,7 +252,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json<'de>, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element()? {
+        while let Some(item) = seq.next_element_seed(Nested { level: self.level + 1 })? {
             items.push(item);
         }
         Ok(Json::Array(items))
@@ -235,7 +263,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
         // Objects are small, so looking through them is cheapest; a set keeps a huge one from taking quadratic time.
         let mut seen = std::collections::HashSet::new();
         while let Some(Key(key)) = map.next_key()? {
-            let value = map.next_value()?;
+            let value = map.next_value_seed(Nested { level: self.level + 1 })?;
             if members.len() == FEW {
                 seen.extend(members.iter().map(|(k, _)| k.clone()));
             }
@@ -297,6 +325,18 @@ mod tests {
         let many: String = (0..100).map(|n| format!("\"k{}\":{n},", n % 50)).collect();
         let value = Json::parse(&format!("{{{}\"z\":0}}", many)).unwrap().to_text();
         assert!(value.starts_with("{\"k0\":50,\"k1\":51,") && value.ends_with("\"k49\":99,\"z\":0}"), "{value}");
+    }
+
+    #[test]
+    fn what_nests_too_deep_stays_as_it_is_written() {
+        for depth in [1, 99, 100, 101, 127, 128, 200_000] {
+            let (open, close) = ("[ ".repeat(depth), "]".repeat(depth));
+            let text = format!("{{\"deep\":{open}1.0{close},\"after\":\"seen\"}}");
+            let value = Json::parse(&text).unwrap();
+            assert_eq!(value.get("after").str(), Some("seen"));
+            assert_eq!(value.to_text(), format!("{{\"deep\":{}1{close},\"after\":\"seen\"}}", "[".repeat(depth)));
+        }
+        assert!(Json::parse(&"[".repeat(200_000)).is_err());
     }
 
     #[test]
