@@ -66,8 +66,8 @@ pub fn plan(counter: &mut Counter<'_>, path: &[Ix], settings: CutSettings<'_>) -
     let prefix = cut.turn_prefix(session, path);
     let previous = cut.previous.and_then(|at| path.get(at)).copied();
     Ok(Ok(Plan {
-        history: select(session, &summarized),
-        prefix: select(session, &prefix),
+        history: select(session, path, &summarized),
+        prefix: select(session, path, &prefix),
         kept: cut.kept(session, path),
         previous: previous.map(|ix| read_previous(session, ix)).transpose()?,
         files: files_of(session, path, &cut)?,

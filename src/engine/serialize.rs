@@ -66,15 +66,23 @@ pub struct Selection {
     silent_calls: HashSet<Sym>,
 }
 
-/// Sorts messages of a path into those that are told and those that are not.
+/// Sorts messages of a path, given in their order, into those that are told and those that are not. A result is judged by
+/// its call, which may stand before the messages.
 #[must_use]
-pub fn select(session: &Session, messages: &[Ix]) -> Selection {
+pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> Selection {
     let mut selection = Selection::default();
-    let failed: HashSet<Sym> = messages.iter().filter(|ix| session.is_left_out(**ix)).flat_map(|ix| session.calls(*ix)).copied().collect();
-    let good: HashSet<Sym> = messages.iter().filter(|ix| !session.is_left_out(**ix)).flat_map(|ix| session.calls(*ix)).copied().collect();
-    for ix in messages.iter().copied() {
+    let after_failed = session.after_failed_call(path);
+    let mut good: HashSet<Sym> = HashSet::new();
+    let mut wanted = messages.iter().copied().peekable();
+    for ix in path.iter().copied() {
+        if !session.is_left_out(ix) {
+            good.extend(session.calls(ix));
+        }
+        if wanted.next_if_eq(&ix).is_none() {
+            continue;
+        }
         let entry = &session[ix];
-        let of_failed = entry.role == Role::ToolResult && entry.target.is_some_and(|call| failed.contains(&call) && !good.contains(&call));
+        let of_failed = after_failed.contains(&ix) && entry.target.is_some_and(|call| !good.contains(&call));
         let why = if session.is_left_out(ix) || of_failed {
             Some(LeftOut::FailedTurn)
         } else if entry.flags.excluded() {

@@ -81,7 +81,7 @@ impl Session {
     /// before it in the file.
     fn assemble(&self, path: &[Ix], compaction: Option<Ix>, selected: &[Ix], kept: usize) -> io::Result<Context> {
         let edits = self.edits(path)?;
-        let failed: HashSet<Sym> = path.iter().filter(|ix| self.is_left_out(**ix)).flat_map(|ix| self.calls(*ix)).copied().collect();
+        let after_failed = self.after_failed_call(path);
         let answered = self.answered(path);
         let mut open: HashSet<Sym> = HashSet::new();
         let mut items = Vec::new();
@@ -117,7 +117,7 @@ impl Session {
                     }
                 }
                 // A result whose only call stood in a failed turn goes with it.
-                Role::ToolResult if entry.target.is_some_and(|call| failed.contains(&call) && !open.contains(&call)) => {
+                Role::ToolResult if after_failed.contains(&ix) && entry.target.is_some_and(|call| !open.contains(&call)) => {
                     continue;
                 }
                 _ => {}
@@ -138,6 +138,23 @@ impl Session {
     pub fn is_left_out(&self, ix: Ix) -> bool {
         let entry = &self[ix];
         entry.role == Role::Assistant && entry.kind == Kind::Message && (entry.stop.failed() || entry.flags.retry_recovery())
+    }
+
+    /// The results of a path whose call a turn before them made that is left out. A turn that comes later and happens to use
+    /// the same id has nothing to do with them.
+    #[must_use]
+    pub fn after_failed_call(&self, path: &[Ix]) -> HashSet<Ix> {
+        let mut failed: HashSet<Sym> = HashSet::new();
+        let mut results = HashSet::new();
+        for ix in path.iter().copied() {
+            let entry = &self[ix];
+            if self.is_left_out(ix) {
+                failed.extend(self.calls(ix));
+            } else if entry.role == Role::ToolResult && entry.target.is_some_and(|call| failed.contains(&call)) {
+                results.insert(ix);
+            }
+        }
+        results
     }
 
     /// The calls of a path that have a result on it.
