@@ -1,0 +1,42 @@
+//! The context of a path, against the plain form of its rules.
+
+use crate::generate::{Builder, steps};
+use crate::naive::{self, Naive};
+use crate::{config, ids, open};
+use epitome::engine::tokens::{Counter, Tokenizer};
+use epitome::session::Session;
+use proptest::prelude::*;
+
+/// Role and id of each message of the active context.
+pub(crate) fn context(session: &Session) -> Vec<(String, String)> {
+    let path = session.active_path();
+    let context = session.context(&path.entries).unwrap();
+    context.items.iter().map(|item| (item.role.name().to_owned(), session.id(item.entry).to_owned())).collect()
+}
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    #[test]
+    fn paths_and_contexts_agree_with_the_plain_rules(steps in steps(50)) {
+        let bytes = Builder::of(&steps).bytes();
+        let session = open(&bytes);
+        let naive = Naive::of(&bytes);
+        let path = naive.path();
+        let want: Vec<&str> = path.iter().map(|e| naive::id(e)).collect();
+        prop_assert_eq!(ids(&session, &session.active_path().entries), want);
+        prop_assert_eq!(context(&session), naive::context(&path));
+    }
+
+    #[test]
+    fn every_entry_counts_what_the_plain_rules_count(steps in steps(50)) {
+        let bytes = Builder::of(&steps).bytes();
+        let session = open(&bytes);
+        let naive = Naive::of(&bytes);
+        let mut counter = Counter::new(&session, Tokenizer::Heuristic, true);
+        let path = session.active_path();
+        for (ix, entry) in path.entries.iter().zip(naive.path()) {
+            prop_assert_eq!(counter.entry(*ix).unwrap(), naive::tokens(entry), "{}", entry);
+        }
+    }
+}
