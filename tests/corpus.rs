@@ -1,0 +1,254 @@
+//! The program over whole folders of sessions: those under `testdata/` always, and a shared corpus when it is there.
+//!
+//! The corpus is no part of the package. It is looked for in `../shared` beside the package, or where `EPITOME_SHARED` says.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Sessions up to this size are also counted with a vocabulary, which an unoptimized build does slowly.
+const SMALL: u64 = 32 << 10;
+
+fn shared() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let folder = std::env::var_os("EPITOME_SHARED").map_or_else(beside, PathBuf::from);
+    folder.is_dir().then_some(folder)
+}
+
+/// The folders of the shared corpus; says so when there is none.
+fn corpus() -> Vec<PathBuf> {
+    match shared() {
+        Some(folder) => vec![folder.join("corpus"), folder.join("corpus/synth")],
+        None => {
+            println!("skipped: ../shared is not there");
+            Vec::new()
+        }
+    }
+}
+
+fn testdata() -> Vec<PathBuf> {
+    ["sessions", "damaged", "cases"].map(|f| Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(f)).to_vec()
+}
+
+/// The `*.jsonl` of folders, sorted.
+fn sessions(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|e| e.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|p| p.extension().is_some_and(|e| e == "jsonl")).collect();
+    files.sort();
+    files
+}
+
+fn epitome(args: &[&str], session: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_epitome"));
+    command.args(args).arg(session).arg("--no-config").env_remove("EPITOME_CONFIG");
+    command.args(["--now", "2026-02-03T04:05:06Z"]).output().unwrap()
+}
+
+/// Runs with `--json`; the one object on standard output, and the exit code.
+fn json(args: &[&str], session: &Path) -> (Value, i32) {
+    let output = epitome(&[args, &["--json"]].concat(), session);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1, "{args:?} {}: one object a session\n{text}\n{stderr}", session.display());
+    let object: Value = serde_json::from_str(lines[0]).unwrap_or_else(|e| panic!("{args:?} {}: {e}\n{text}", session.display()));
+    assert_eq!(object["schema"], 1);
+    assert_eq!(object["path"], session.to_str().unwrap());
+    let code = output.status.code().unwrap_or(-1);
+    assert!([0, 1, 4].contains(&code), "{args:?} {}: exit {code}\n{stderr}", session.display());
+    assert_eq!(code == 1, object.get("error").is_some(), "{args:?} {}: exit {code}, {object}", session.display());
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    (object, code)
+}
+
+/// What a run that only looks must leave as it was.
+fn state(path: &Path) -> (Vec<u8>, i64, i64, BTreeSet<String>) {
+    let meta = fs::metadata(path).unwrap();
+    let names = fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
+    (Sha256::digest(fs::read(path).unwrap()).to_vec(), meta.mtime(), meta.mtime_nsec(), names.collect())
+}
+
+/// Role and id of each message of a context.
+fn context(report: &Value) -> Vec<(String, String)> {
+    let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+    report["context"].as_array().unwrap().iter().map(|m| (text(&m["role"]), text(&m["id"]))).collect()
+}
+
+fn errors(report: &Value) -> Vec<String> {
+    let problems = report["problems"].as_array().unwrap().iter();
+    problems.filter(|p| p["severity"] == "error").map(|p| format!("{} {} {}", p["code"], p["line"], p["id"])).collect()
+}
+
+/// Looks only: everything parses, nothing changes.
+fn only_look(session: &Path) {
+    let before = state(session);
+    let tokenizers: &[&str] = if fs::metadata(session).unwrap().len() <= SMALL { &["heuristic", "o200k"] } else { &["heuristic"] };
+    for tokenizer in tokenizers {
+        let with = |args: &[&'static str]| [args, &["--tokenizer", tokenizer]].concat();
+        json(&with(&["inspect", "--show", "all"]), session);
+        json(&with(&["inspect", "--exact", "--show", "overview,context,cut,files,sizes", "--keep-recent-tokens", "1000"]), session);
+        json(&with(&["inspect", "--check"]), session);
+        json(&with(&["compact", "-n", "--keep-recent-tokens", "1000"]), session);
+        json(&with(&["compact", "-n", "--trigger", "auto", "--context-window", "9000"]), session);
+        json(&with(&["compact", "-n", "--strategy", "off"]), session);
+    }
+    for args in [&["inspect", "--show", "all"][..], &["compact", "-n", "--keep-recent-tokens", "1000"]] {
+        let output = epitome(&[args, &["--tokenizer", "heuristic"]].concat(), session);
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+    }
+    assert!(state(session) == before, "{} or its folder changed", session.display());
+}
+
+/// Compacts copies: what is written reads back as it was planned, and a second run has nothing to do.
+fn compact_copies(session: &Path) -> bool {
+    let bytes = fs::read(session).unwrap();
+    let tokenizers: &[&str] = if bytes.len() as u64 <= SMALL { &["heuristic", "o200k"] } else { &["heuristic"] };
+    let mut compacted = false;
+    for tokenizer in tokenizers {
+        compacted |= compact_copy(session, &bytes, &["compact", "--keep-recent-tokens", "1000", "--tokenizer", tokenizer]);
+    }
+    compacted
+}
+
+fn compact_copy(session: &Path, bytes: &[u8], args: &[&str]) -> bool {
+    let name = session.display();
+    let copies: Vec<(tempfile::TempDir, PathBuf)> = (0..2)
+        .map(|_| {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("s.jsonl");
+            fs::write(&path, bytes).unwrap();
+            (dir, path)
+        })
+        .collect();
+    let (one, two) = (&copies[0].1, &copies[1].1);
+    let look = ["inspect", "--exact", "--show", "context,cut,problems", "--keep-recent-tokens", "1000", "--tokenizer", args[4]];
+    let (before, _) = json(&look, one);
+    let (receipt, code) = json(args, one);
+    let now = fs::read(one).unwrap();
+    let action = receipt["action"].as_str().unwrap_or("failed");
+    if action != "compacted" {
+        assert!(now == bytes, "{name}: changed although {action}");
+        assert_eq!(code == 1, action == "failed", "{name}: {receipt}");
+        return false;
+    }
+    let (_, _) = json(args, two);
+    assert!(fs::read(two).unwrap() == now, "{name}: two runs wrote different bytes");
+
+    assert!(now.starts_with(bytes), "{name}: old bytes were changed");
+    let added = &now[bytes.len()..];
+    let line = added.strip_prefix(b"\n").unwrap_or(added);
+    assert!(line.ends_with(b"\n") && line.iter().filter(|b| **b == b'\n').count() == 1, "{name}: more than one line");
+    assert!(added.len() == line.len() || !bytes.ends_with(b"\n"), "{name}: a blank line");
+    let entry: Value = serde_json::from_slice(line).unwrap();
+    assert_eq!(entry["id"], receipt["entry_id"], "{name}");
+    assert_eq!(receipt["bytes_after"], now.len(), "{name}");
+
+    let (after, _) = json(&look, one);
+    assert_eq!(errors(&after), errors(&before), "{name}: the compaction made errors");
+    // The new summary, then what was kept of the old context, in its order.
+    let first = entry["firstKeptEntryId"].as_str().unwrap();
+    let kept_message = before["cut"]["first_kept_message_id"].as_str().unwrap();
+    let path = path_ids(session, "message");
+    let from = path.iter().position(|id| id == kept_message).unwrap();
+    let all = path_ids(session, "");
+    assert!(all.iter().position(|id| id == first) <= all.iter().position(|id| id == kept_message), "{name}");
+    let kept = &path[from..];
+    let mut want = vec![("compactionSummary".to_owned(), entry["id"].as_str().unwrap().to_owned())];
+    want.extend(context(&before).into_iter().filter(|(role, id)| role != "system" && kept.contains(id)));
+    let got: Vec<_> = context(&after).into_iter().filter(|(role, _)| role != "system").collect();
+    assert_eq!(got, want, "{name}");
+    assert_eq!(receipt["kept_messages"], kept.len(), "{name}");
+    assert!(receipt["counted_after"].as_u64() < receipt["counted_before"].as_u64(), "{name}: {receipt}");
+    pairs(&after, &now, &name.to_string());
+
+    let (again, code) = json(args, one);
+    assert_eq!((again["action"].as_str(), code), (Some("nothing"), 0), "{name}: {again}");
+    assert!(fs::read(one).unwrap() == now, "{name}: the second run wrote");
+    true
+}
+
+/// Ids of the entries of the active path: only those that are messages, or all.
+fn path_ids(session: &Path, what: &str) -> Vec<String> {
+    let bytes = fs::read(session).unwrap();
+    let session = epitome::session::Session::open(epitome::session::Source::memory(bytes)).unwrap();
+    let path = session.active_path();
+    let wanted = path.entries.iter().filter(|ix| what.is_empty() || session[**ix].is_message());
+    wanted.map(|ix| session.id(*ix).to_owned()).collect()
+}
+
+/// No result stands in the context without a call before it, unless the whole file has none.
+fn pairs(report: &Value, bytes: &[u8], name: &str) {
+    let records: Vec<Value> = bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let message = |id: &str| records.iter().rev().find(|r| r["id"] == id).map_or(&Value::Null, |r| &r["message"]);
+    let calls = |message: &Value| -> Vec<String> {
+        let blocks = message["content"].as_array().cloned().unwrap_or_default();
+        blocks.iter().filter(|b| b["type"] == "toolCall").filter_map(|b| b["id"].as_str().map(str::to_owned)).collect()
+    };
+    let everywhere: BTreeSet<String> = records.iter().flat_map(|r| calls(&r["message"])).collect();
+    let mut open = BTreeSet::new();
+    for (role, id) in context(report) {
+        open.extend(calls(message(&id)));
+        if role == "toolResult" {
+            let call = message(&id)["toolCallId"].as_str().unwrap_or_default().to_owned();
+            assert!(open.contains(&call) || !everywhere.contains(&call), "{name}: result {id} is kept without its call {call}");
+        }
+    }
+}
+
+#[test]
+fn looking_changes_nothing() {
+    for session in sessions(&testdata()).iter().chain(&sessions(&corpus())) {
+        only_look(session);
+    }
+}
+
+#[test]
+fn compacted_test_sessions_read_back_as_planned() {
+    let compacted = sessions(&testdata()).iter().filter(|session| compact_copies(session)).count();
+    assert!(compacted >= 10, "only {compacted} of the test sessions were compacted");
+}
+
+#[test]
+fn compacted_corpus_sessions_read_back_as_planned() {
+    let files = sessions(&corpus());
+    let compacted = files.iter().filter(|session| compact_copies(session)).count();
+    println!("{compacted} of {} sessions were compacted", files.len());
+    assert!(files.is_empty() || compacted > files.len() / 3, "only {compacted} of {}", files.len());
+}
+
+#[test]
+fn cuts_and_contexts_are_those_of_the_reference() {
+    let Some(shared) = shared() else {
+        println!("skipped: ../shared is not there");
+        return;
+    };
+    let script = shared.join("tools/compare.py");
+    let python = Command::new("python3").arg("--version").output();
+    if !script.is_file() || !python.is_ok_and(|o| o.status.success()) {
+        println!("skipped: python3 or compare.py is not there");
+        return;
+    }
+    for (golden, set) in [("golden/engine/corpus", "corpus"), ("golden/engine/synth", "corpus/synth")] {
+        let mut command = Command::new("python3");
+        command.arg("-B").arg(&script).arg(env!("CARGO_BIN_EXE_epitome")).arg(shared.join(golden)).arg(shared.join(set));
+        let output = command.args(["context", "cut"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let passed = text.lines().last().and_then(|line| line.strip_suffix(" passed, 0 failed")).and_then(|n| n.parse::<u32>().ok());
+        assert!(passed.is_some_and(|passed| passed > 0), "{golden}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
+        println!("{golden}: {}", text.trim());
+    }
+}
