@@ -66,24 +66,15 @@ pub struct Selection {
     silent_calls: HashSet<Sym>,
 }
 
-/// Sorts messages of a path, given in their order, into those that are told and those that are not. A result is judged by
-/// its call, which may stand before the messages.
+/// Sorts messages of a path into those that are told and those that are not. A result is judged by its call, which may
+/// stand before the messages.
 #[must_use]
 pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> Selection {
     let mut selection = Selection::default();
-    let after_failed = session.after_failed_call(path);
-    let mut good: HashSet<Sym> = HashSet::new();
-    let mut wanted = messages.iter().copied().peekable();
-    for ix in path.iter().copied() {
-        if !session.is_left_out(ix) {
-            good.extend(session.calls(ix));
-        }
-        if wanted.next_if_eq(&ix).is_none() {
-            continue;
-        }
+    let answers_left_out = session.answers_left_out(path);
+    for ix in messages.iter().copied() {
         let entry = &session[ix];
-        let of_failed = after_failed.contains(&ix) && entry.target.is_some_and(|call| !good.contains(&call));
-        let why = if session.is_left_out(ix) || of_failed {
+        let why = if session.is_left_out(ix) || answers_left_out.contains(&ix) {
             Some(LeftOut::FailedTurn)
         } else if entry.flags.excluded() {
             Some(LeftOut::Excluded)

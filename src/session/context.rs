@@ -81,9 +81,8 @@ impl Session {
     /// before it in the file.
     fn assemble(&self, path: &[Ix], compaction: Option<Ix>, selected: &[Ix], kept: usize) -> io::Result<Context> {
         let edits = self.edits(path)?;
-        let after_failed = self.after_failed_call(path);
+        let answers_left_out = self.answers_left_out(path);
         let answered = self.answered(path);
-        let mut open: HashSet<Sym> = HashSet::new();
         let mut items = Vec::new();
         let mut has_system = false;
         if let Some(compaction) = compaction {
@@ -110,16 +109,13 @@ impl Session {
             match entry.role {
                 Role::Assistant => {
                     let calls = self.calls(ix);
-                    open.extend(calls);
                     partial = calls.iter().any(|call| !answered.contains(call));
                     if partial && edit.is_none() && self.is_empty_without_calls(ix, &answered)? {
                         continue;
                     }
                 }
-                // A result whose only call stood in a failed turn goes with it.
-                Role::ToolResult if after_failed.contains(&ix) && entry.target.is_some_and(|call| !open.contains(&call)) => {
-                    continue;
-                }
+                // A result goes with the turn that made its call.
+                Role::ToolResult if answers_left_out.contains(&ix) => continue,
                 _ => {}
             }
             items.push(Item { entry: ix, role: entry.role, edit, partial });
@@ -140,27 +136,28 @@ impl Session {
         entry.role == Role::Assistant && entry.kind == Kind::Message && (entry.stop.failed() || entry.flags.retry_recovery())
     }
 
-    /// The results of a path whose call a turn before them made that is left out. A turn that comes later and happens to use
-    /// the same id has nothing to do with them.
+    /// The results of a path that answer a call of a turn that is left out. A result answers the nearest call before it that
+    /// has its id: ids come again where an agent counts them anew, and what is cut apart goes by the same rule.
     #[must_use]
-    pub fn after_failed_call(&self, path: &[Ix]) -> HashSet<Ix> {
-        let mut failed: HashSet<Sym> = HashSet::new();
+    pub fn answers_left_out(&self, path: &[Ix]) -> HashSet<Ix> {
+        let mut calls: HashMap<Sym, bool> = HashMap::new();
         let mut results = HashSet::new();
         for ix in path.iter().copied() {
             let entry = &self[ix];
-            if self.is_left_out(ix) {
-                failed.extend(self.calls(ix));
-            } else if entry.role == Role::ToolResult && entry.target.is_some_and(|call| failed.contains(&call)) {
+            calls.extend(self.calls(ix).iter().map(|call| (*call, self.is_left_out(ix))));
+            if entry.role == Role::ToolResult && entry.target.and_then(|call| calls.get(&call)) == Some(&true) {
                 results.insert(ix);
             }
         }
         results
     }
 
-    /// The calls of a path that have a result on it.
+    /// The calls of a path that have a result on it which stays in a context.
     #[must_use]
     pub fn answered(&self, path: &[Ix]) -> HashSet<Sym> {
-        path.iter().map(|ix| &self[*ix]).filter(|e| e.role == Role::ToolResult).filter_map(|e| e.target).collect()
+        let left_out = self.answers_left_out(path);
+        let results = path.iter().filter(|ix| self[**ix].role == Role::ToolResult && !left_out.contains(ix));
+        results.filter_map(|ix| self[*ix].target).collect()
     }
 
     fn is_empty_without_calls(&self, ix: Ix, answered: &HashSet<Sym>) -> io::Result<bool> {
