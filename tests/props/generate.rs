@@ -136,7 +136,7 @@ pub fn step() -> BoxedStrategy<Step> {
             prop_oneof![5 => (1..25_u8).prop_map(Kept::From), 1 => Just(Kept::Own), 1 => Just(Kept::Missing)],
             size(),
             prop::bool::weighted(0.2),
-            prop_oneof![8 => Just(None), 1 => prop::option::of(1..10_u8).prop_map(Some)],
+            prop_oneof![8 => Just(None), 1 => prop::option::of(0..4_u8).prop_map(Some)],
         )
             .prop_map(|(kept, size, system, replay)| Step::Compaction { kept, size, system, replay }),
         1 => Just(Step::Reset),
@@ -268,8 +268,12 @@ impl Builder {
                 }
                 if let Some(through) = replay {
                     fields["preserveData"] = json!({"openaiRemoteCompaction": {"x": 1}, "ours": {"n": 1}});
-                    if let Some(back) = through {
-                        fields["providerReplayThroughEntryId"] = self.back(*back).into();
+                    // What the provider replays ends right before what is kept, or later.
+                    let first = self.ids.iter().position(|id| fields["firstKeptEntryId"] == *id).unwrap_or(self.ids.len());
+                    if let Some(more) = through
+                        && let Some(id) = self.ids.get((first + usize::from(*more)).saturating_sub(1))
+                    {
+                        fields["providerReplayThroughEntryId"] = id.clone().into();
                     }
                 }
                 s::entry("compaction", &id, parent, fields)

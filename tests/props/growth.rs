@@ -7,6 +7,7 @@ use crate::compact::{File, job, run};
 use crate::generate::{Builder, plain_steps};
 use crate::naive::{self, Naive};
 use crate::{config, ids, open};
+use epitome::engine::compaction;
 use epitome::engine::serialize::{Form, serialize};
 use epitome::run::Action;
 use epitome::summarize::{Line, Request, SummarizeError, Summarizer, Summary};
@@ -16,7 +17,6 @@ use proptest::prelude::*;
 #[derive(Default)]
 struct Witness {
     told: RefCell<Vec<String>>,
-    left_out: RefCell<Vec<String>>,
     text: RefCell<String>,
 }
 
@@ -26,9 +26,7 @@ impl Summarizer for Witness {
     }
 
     fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError> {
-        let left_out: Vec<_> = request.selection.left_out.iter().map(|(ix, _)| *ix).collect();
         self.told.borrow_mut().extend(ids(request.session, &request.selection.told));
-        self.left_out.borrow_mut().extend(ids(request.session, &left_out));
         self.text.borrow_mut().push_str(&serialize(request.session, request.selection, Form::default())?);
         Ok(Summary { lines: vec![Line { text: "so far so good".to_owned(), sources: Vec::new() }], short: String::new() })
     }
@@ -60,11 +58,15 @@ proptest! {
             if done.receipt.action != Action::Compacted {
                 continue;
             }
-            let (told, left_out, text) = (witness.told.take(), witness.left_out.take(), witness.text.take());
+            let (told, text) = (witness.told.take(), witness.text.take());
+            // What is left out of the text is named in the plan.
+            let plan = done.plan.as_ref().unwrap();
+            let left_out: Vec<_> = compaction::dropped(plan).into_iter().map(|(ix, _)| ix).collect();
+            let left_out = ids(&done.session, &left_out);
             for id in told.iter().chain(&left_out) {
                 *seen.entry(id.clone()).or_default() += 1;
             }
-            let kept = ids(&done.session, &done.plan.as_ref().unwrap().kept);
+            let kept = ids(&done.session, &plan.kept);
             for id in &messages {
                 let times = seen.get(*id).copied().unwrap_or(0);
                 let is_kept = kept.iter().any(|kept| kept == id);

@@ -87,11 +87,9 @@ pub fn call_of(path: &[&Value], at: usize) -> Option<usize> {
     (0..at).rev().find(|n| calls(path[*n]).contains(&call))
 }
 
-/// The result at `at` answers a call of a failed turn, and no good turn before it makes one of that id.
+/// The result at `at` answers a call of a turn that is left out.
 pub fn answers_failed(path: &[&Value], at: usize) -> bool {
-    let called = |n: &usize| calls(path[*n]).iter().any(|call| path[at]["message"]["toolCallId"] == *call);
-    let callers: Vec<usize> = (0..at).filter(called).collect();
-    is_result(path[at]) && !callers.is_empty() && callers.into_iter().all(|n| is_left_out(path[n]))
+    call_of(path, at).is_some_and(|call| is_left_out(path[call]))
 }
 
 // ---- counting: bytes of each fragment divided by 4, rounded up
@@ -168,21 +166,16 @@ pub fn context(path: &[&Value]) -> Vec<(String, String)> {
         if !is_message(entry) || is_excluded(entry) || is_left_out(entry) {
             continue;
         }
-        // A result goes with the failed turn that made its call, unless a good turn of the context made one of that id too.
-        if is_result(entry) {
-            let called = |n: &usize| calls(path[*n]).iter().any(|call| entry["message"]["toolCallId"] == *call);
-            let by_failed = (0..at).filter(called).any(|n| is_left_out(path[n]));
-            let by_good = (0..at).filter(called).any(|n| selected.contains(&n) && !is_left_out(path[n]));
-            if by_failed && !by_good {
-                continue;
-            }
+        if answers_failed(path, at) {
+            continue;
         }
         let edit = path.iter().rev().find(|e| kind(e) == "context_edit" && e["targetId"] == entry["id"]);
         if edit.is_some_and(|e| e["replacement"].is_null()) {
             continue;
         }
         if role(entry) == "assistant" && edit.is_none() {
-            let answered = |call: &str| path.iter().any(|e| is_result(e) && e["message"]["toolCallId"] == call);
+            let answers = |n: usize, call: &str| is_result(path[n]) && path[n]["message"]["toolCallId"] == call && !answers_failed(path, n);
+            let answered = |call: &str| (0..path.len()).any(|n| answers(n, call));
             let open: Vec<&str> = calls(entry).into_iter().filter(|call| !answered(call)).collect();
             let left = entry["message"]["content"].as_array().map_or(0, |blocks| {
                 let stays = |b: &&Value| match b["type"].as_str() {
