@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anstream::AutoStream;
-
 use super::args::Common;
 use super::{Status, Usage, output};
 use crate::run::{Input, RunError};
@@ -145,7 +143,7 @@ impl Printer {
                 continue;
             };
             self.statuses.push(said.status);
-            let mut err = AutoStream::new(io::stderr(), anstream::ColorChoice::Auto);
+            let mut err = output::stderr(common);
             let _ = err.write_all(said.err.as_bytes());
             let written =
                 if to_stderr { err.write_all(said.out.as_bytes()) } else { output::stdout(common).write_all(said.out.as_bytes()) };

@@ -11,6 +11,11 @@ pub(super) fn stdout(common: &Common) -> AutoStream<io::Stdout> {
     AutoStream::new(io::stdout(), choice(common))
 }
 
+/// Standard error, by the same choice.
+pub(super) fn stderr(common: &Common) -> AutoStream<io::Stderr> {
+    AutoStream::new(io::stderr(), choice(common))
+}
+
 fn choice(common: &Common) -> ColorChoice {
     match common.color {
         Color::Auto => ColorChoice::Auto,
@@ -32,7 +37,7 @@ pub(super) fn print(text: &str) -> io::Result<()> {
 
 /// Prints an error: the one place that does.
 pub(super) fn complain(common: &Common, message: &str, hint: Option<&str>) {
-    let mut err = AutoStream::new(io::stderr(), choice(common)).lock();
+    let mut err = stderr(common).lock();
     let _ = writeln!(err, "{}", error_text(message, hint));
 }
 

@@ -242,8 +242,11 @@ fn write_copy(job: &CompactJob, session: &Session, line: Option<&[u8]>) -> Resul
         }
         Target::Stdout => {
             let mut out = io::stdout().lock();
-            write(&mut out)?;
-            Ok(out.flush()?)
+            match write(&mut out).and_then(|()| out.flush()) {
+                // The reader has what it wanted.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                written => written.map_err(RunError::Output),
+            }
         }
     }
 }

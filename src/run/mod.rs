@@ -58,6 +58,9 @@ pub enum RunError {
     /// Reading on failed.
     #[error("cannot read the session: {0}")]
     Read(#[from] io::Error),
+    /// The result could not be written to standard output.
+    #[error("cannot write the result: {0}")]
+    Output(#[source] io::Error),
     /// The store did not read or write.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -106,7 +109,7 @@ impl RunError {
     pub fn code(&self) -> &'static str {
         match self {
             RunError::Session(SessionError::NotASession) => "not_a_session",
-            RunError::Session(SessionError::Read(_)) | RunError::Read(_) => "io",
+            RunError::Session(SessionError::Read(_)) | RunError::Read(_) | RunError::Output(_) => "io",
             RunError::Store(error) => error.code(),
             RunError::Summarize(_) => "summarizer",
             RunError::Cut { .. } => "no_candidate",
