@@ -11,7 +11,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use epitome::engine::compaction;
 use epitome::engine::cut::{CutSettings, cut};
 use epitome::engine::serialize::{Form, WRAPPERS, select, serialize};
-use epitome::engine::tokens::{Counter, Tokenizer};
+use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::session::{Ix, Session, Source, problems};
 use epitome::text;
 use serde_json::json;
@@ -83,7 +83,7 @@ fn sessions_of_10_mb(c: &mut Criterion) {
     group.bench_function("problems", |b| b.iter(|| problems::find(&opened, &path, None).unwrap()));
     group.bench_function("context", |b| b.iter(|| opened.context(black_box(&path.entries)).unwrap()));
     let settings = CutSettings { keep_recent: 20_000, keep_from: None };
-    let counter = || Counter::new(&opened, Tokenizer::Heuristic, false);
+    let counter = || Counter::new(&opened, Tokenizer::Heuristic, Effort::Glance);
     group.bench_function("cut", |b| b.iter_batched(counter, |mut c| cut(&mut c, &path.entries, settings).unwrap(), BatchSize::SmallInput));
     group.bench_function("plan", |b| {
         b.iter_batched(counter, |mut c| compaction::plan(&mut c, &path.entries, settings).unwrap(), BatchSize::SmallInput)

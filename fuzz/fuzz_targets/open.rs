@@ -5,7 +5,7 @@
 use epitome::engine::compaction;
 use epitome::engine::cut::CutSettings;
 use epitome::engine::serialize::{Form, serialize};
-use epitome::engine::tokens::{Counter, Tokenizer};
+use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::session::{Session, Source, problems};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
             assert!(problem.offset.is_none_or(|offset| offset <= len), "{problem:?}");
         }
         let context = session.context(&path.entries).expect("the bytes are in memory");
-        let mut counter = Counter::new(&session, Tokenizer::Heuristic, true);
+        let mut counter = Counter::new(&session, Tokenizer::Heuristic, Effort::Exact);
         counter.context(&context).expect("the bytes are in memory");
         for keep_recent in [1, 100] {
             let Ok(Ok(plan)) = compaction::plan(&mut counter, &path.entries, CutSettings { keep_recent, keep_from: None }) else {

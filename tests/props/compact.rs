@@ -9,7 +9,7 @@ use crate::naive::{self, Naive};
 use crate::{config, ids, open};
 use epitome::engine::compaction::{self, Plan};
 use epitome::engine::cut::CutSettings;
-use epitome::engine::tokens::{Counter, Tokenizer};
+use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::engine::usage;
 use epitome::run::{Action, CompactJob, Done, Input, RunError, Services, Target, Trigger, compact};
 use epitome::session::Session;
@@ -60,7 +60,7 @@ pub(crate) fn run(job: &CompactJob, summarizer: &dyn Summarizer) -> Result<Done,
 fn plan(session: &Session, keep_recent: u64) -> Option<Plan> {
     let path = session.active_path();
     let settings = CutSettings { keep_recent, keep_from: None };
-    compaction::plan(&mut Counter::new(session, Tokenizer::Heuristic, true), &path.entries, settings).unwrap().ok()
+    compaction::plan(&mut Counter::new(session, Tokenizer::Heuristic, Effort::Exact), &path.entries, settings).unwrap().ok()
 }
 
 /// Sessions that a compaction may be appended to.
@@ -122,7 +122,7 @@ proptest! {
         prop_assert_eq!(done.receipt.kept_messages, kept.len());
 
         // What the providers reported before is stale now; the estimate is the count, and the count is the receipt's.
-        let mut counter = Counter::new(&after, Tokenizer::Heuristic, true);
+        let mut counter = Counter::new(&after, Tokenizer::Heuristic, Effort::Exact);
         let path = after.active_path();
         let estimate = usage::estimate(&mut counter, &path.entries, &after.context(&path.entries).unwrap()).unwrap();
         prop_assert_eq!(estimate.reported, None);

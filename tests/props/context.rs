@@ -3,7 +3,7 @@
 use crate::generate::{Builder, steps};
 use crate::naive::{self, Naive};
 use crate::{config, ids, open};
-use epitome::engine::tokens::{Counter, Tokenizer};
+use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::session::Session;
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ proptest! {
         let bytes = Builder::of(&steps).bytes();
         let session = open(&bytes);
         let naive = Naive::of(&bytes);
-        let mut counter = Counter::new(&session, Tokenizer::Heuristic, true);
+        let mut counter = Counter::new(&session, Tokenizer::Heuristic, Effort::Exact);
         let path = session.active_path();
         for (ix, entry) in path.entries.iter().zip(naive.path()) {
             prop_assert_eq!(counter.entry(*ix).unwrap(), naive::tokens(entry), "{}", entry);

@@ -8,7 +8,7 @@ use crate::{config, ids, open};
 use epitome::engine::compaction::{self, Plan};
 use epitome::engine::cut::{CutError, CutSettings, Nothing, cut};
 use epitome::engine::serialize::LeftOut;
-use epitome::engine::tokens::{Counter, Tokenizer};
+use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::session::Session;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -19,7 +19,7 @@ fn settings(keep_recent: u64, keep_from: Option<&str>) -> CutSettings<'_> {
 
 fn plan(session: &Session, settings: CutSettings<'_>) -> Result<Result<Plan, Nothing>, CutError> {
     let path = session.active_path();
-    compaction::plan(&mut Counter::new(session, Tokenizer::Heuristic, true), &path.entries, settings)
+    compaction::plan(&mut Counter::new(session, Tokenizer::Heuristic, Effort::Exact), &path.entries, settings)
 }
 
 /// What must hold of any plan.
@@ -77,7 +77,7 @@ proptest! {
             return Ok(());
         }
         let entries = session.active_path().entries;
-        let found = cut(&mut Counter::new(&session, Tokenizer::Heuristic, true), &entries, settings(keep, None)).unwrap();
+        let found = cut(&mut Counter::new(&session, Tokenizer::Heuristic, Effort::Exact), &entries, settings(keep, None)).unwrap();
         let found = found.map_err(|nothing| match nothing {
             Nothing::Empty | Nothing::JustCompacted => "nothing new",
             Nothing::Fits => "fits",

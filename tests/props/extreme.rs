@@ -5,7 +5,7 @@ use crate::{ids, open};
 use epitome::engine::compaction;
 use epitome::engine::cut::CutSettings;
 use epitome::engine::serialize::{Form, serialize};
-use epitome::engine::tokens::{Counter, Tokenizer};
+use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::session::{Session, problems};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 fn look(session: &Session) -> u64 {
     let path = session.active_path();
     problems::find(session, &path, None).unwrap();
-    let mut counter = Counter::new(session, Tokenizer::Heuristic, true);
+    let mut counter = Counter::new(session, Tokenizer::Heuristic, Effort::Exact);
     let context = session.context(&path.entries).unwrap();
     let tokens = counter.context(&context).unwrap().tokens;
     let plan = compaction::plan(&mut counter, &path.entries, CutSettings { keep_recent: 1, keep_from: None }).unwrap().unwrap();

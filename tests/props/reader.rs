@@ -8,7 +8,7 @@ use crate::generate::{Builder, steps};
 use crate::{config, sessions as s};
 use epitome::engine::compaction;
 use epitome::engine::cut::CutSettings;
-use epitome::engine::tokens::{Counter, Tokenizer};
+use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::session::{Parent, Problem, Session, SessionError, Source, problems};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -120,7 +120,7 @@ fn look(bytes: &[u8]) -> Result<(), TestCaseError> {
         }
         problems::forbids_append(&session, &path).unwrap();
         let context = session.context(&path.entries).unwrap();
-        let mut counter = Counter::new(&session, Tokenizer::Heuristic, true);
+        let mut counter = Counter::new(&session, Tokenizer::Heuristic, Effort::Exact);
         counter.context(&context).unwrap();
         for keep_recent in [1, 500] {
             let planned = compaction::plan(&mut counter, &path.entries, CutSettings { keep_recent, keep_from: None });

@@ -101,7 +101,7 @@ pub(super) const TOKENIZER: Tokenizer = Tokenizer::O200k;
 pub(super) fn summary(build: &Build, ask: &Ask<'_>) -> Summary {
     let session = build.session();
     let messages: Vec<Ix> = session.active_path().entries.iter().copied().filter(|ix| session[*ix].is_message()).collect();
-    let selection = select(&session, &messages);
+    let selection = select(&session, &session.active_path().entries, &messages);
     let request = Request {
         session: &session,
         selection: &selection,
