@@ -95,7 +95,7 @@ pub struct Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The config file cannot be read.
-    #[error("{path}: cannot read the config: {source}", path = path.display())]
+    #[error("{path}: cannot read the config", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,

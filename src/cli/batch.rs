@@ -161,7 +161,8 @@ fn failed(common: &Common, item: &Item, error: &RunError) -> Said {
     let said = chain(error);
     let message = match error.line() {
         Some(line) => format!("{name}:{line}: {said}"),
-        None if said.starts_with(&name) => said.clone(),
+        // The store names the file that it is about, which may be another one.
+        None if matches!(error, RunError::Store(_)) => said.clone(),
         None => format!("{name}: {said}"),
     };
     let hint = error.hint();

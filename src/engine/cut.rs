@@ -341,9 +341,10 @@ fn keep_from(session: &Session, path: &[Ix], candidates: &[usize], legality: &[(
         (None, _) => "it is not on the path",
     };
     let near = place.unwrap_or(path.len());
-    let before = candidates.iter().rev().find(|at| **at < near);
-    let after = candidates.iter().find(|at| **at > near);
-    let nearest = before.into_iter().chain(after).filter_map(|at| path.get(*at)).map(|ix| session.id(*ix).to_owned()).collect();
+    // One on each side; two of the same where the other has none.
+    let after = candidates.partition_point(|at| *at < near);
+    let first = after.saturating_sub(1).min(candidates.len().saturating_sub(2));
+    let nearest = candidates.iter().skip(first).take(2).filter_map(|at| path.get(*at)).map(|ix| session.id(*ix).to_owned()).collect();
     Err(CutError::NoCandidate { id: id.to_owned(), why, nearest })
 }
 

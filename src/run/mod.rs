@@ -164,6 +164,7 @@ impl From<CutError> for RunError {
                 message,
                 hint: match nearest.as_slice() {
                     [] => "there is no place to cut on this path; see inspect --show cut".to_owned(),
+                    [only] => format!("the only place to cut is {only}"),
                     near => format!("the nearest places to cut are {}", near.join(" and ")),
                 },
             },

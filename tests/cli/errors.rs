@@ -59,6 +59,8 @@ fn a_place_that_is_no_candidate_names_the_nearest_two() {
     }
     let out = run.go(&["compact", "small.jsonl", "--keep-from", "0504c840"]);
     assert!(out.stderr().contains("ad9cbd45") && out.stderr().contains("b6d5de37"), "{out}");
+    let out = run.go(&["compact", "small.jsonl", "--keep-from", "f392865c"]);
+    assert!(out.stderr().contains("fccba74e") && out.stderr().contains("ad9cbd45"), "{out}");
 }
 
 #[test]

@@ -69,7 +69,8 @@ fn a_value_that_is_wrong_names_its_place() {
     fn inspect<'a>(args: &[&'a str]) -> Vec<&'a str> {
         [&["inspect", "small.jsonl"], args].concat()
     }
-    let rows: &[(&str, Vec<&str>, &[(&str, &str)])] = &[
+    type Row<'a> = (&'a str, Vec<&'a str>, &'a [(&'a str, &'a str)]);
+    let rows: &[Row<'_>] = &[
         ("flag", inspect(&["--keep-recent-tokens", "lots"]), &[]),
         ("flag_zero", inspect(&["--keep-recent-tokens", "0"]), &[]),
         ("flag_percent", inspect(&["--threshold", "100%"]), &[]),

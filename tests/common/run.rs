@@ -77,9 +77,11 @@ impl Run {
         self.text(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The last line of a session as JSON.
+    /// The last line of a session as JSON; those before it may be damaged.
     pub fn last(&self, name: &str) -> Value {
-        self.lines(name).pop().unwrap()
+        let bytes = self.bytes(name);
+        let line = bytes.strip_suffix(b"\n").unwrap().rsplit(|b| *b == b'\n').next().unwrap();
+        serde_json::from_slice(line).unwrap()
     }
 
     /// Names of the files in the folder, sorted, without the sidecars of locks, which are never deleted.
