@@ -115,7 +115,7 @@ fn lists() -> Vec<File> {
         compaction("k1", "a1", "## Goal\nLook around.\n\n<read-files>\nsrc/old.rs\n</read-files>", "k1"),
         user("u2", "k1", "now change all parts"),
     ];
-    rounds(&mut c08, "u2", "", 12, 2000);
+    rounds(&mut c08, "u2", "p", 12, 2000);
 
     let reads = |paths: &[&str]| -> (Vec<String>, String) {
         let blocks: Vec<Value> = paths.iter().enumerate().map(|(index, path)| read(&format!("c{index}"), path)).collect();
