@@ -138,7 +138,7 @@ pub fn text_budget(summary_tokens: u64, tokenizer: Tokenizer, files: &Files) -> 
 const SEAMS: u64 = 24;
 
 impl Draft {
-    /// Both parts as one summary, without the file tag.
+    /// Both parts as one summary, without the file tag; secrets are masked.
     #[must_use]
     pub fn whole(&self) -> Summary {
         let mut whole = Summary { short: self.short().to_owned(), ..Summary::default() };
@@ -152,7 +152,7 @@ impl Draft {
         }
         whole.lines.extend(self.prefix.iter().flat_map(|p| p.lines.iter().cloned()));
         whole.lines.splice(0..0, history);
-        whole
+        masked(whole)
     }
 
     fn short(&self) -> &str {
@@ -168,6 +168,43 @@ impl Draft {
         let parts: Vec<&str> = [text.as_str(), tag.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
         Redactor::secrets().redact(&parts.join("\n\n")).text.into_owned()
     }
+}
+
+/// A summary without secrets. A key may run over several lines, so the text is masked as one; a line keeps its sources, and
+/// lines that became another number share those of all of them.
+fn masked(summary: Summary) -> Summary {
+    let redactor = Redactor::secrets();
+    let short = redactor.redact(&summary.short).text.into_owned();
+    let old: Vec<Line> = summary
+        .lines
+        .into_iter()
+        .flat_map(|line| {
+            let sources = line.sources;
+            line.text.split('\n').map(|text| Line { text: text.to_owned(), sources: sources.clone() }).collect::<Vec<_>>()
+        })
+        .collect();
+    let text = old.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
+    let text = redactor.redact(&text).text;
+    let new: Vec<&str> = if old.is_empty() { Vec::new() } else { text.split('\n').collect() };
+    let lines = if new.len() == old.len() {
+        new.iter().zip(old).map(|(text, line)| Line { text: (*text).to_owned(), ..line }).collect()
+    } else {
+        let same = |pairs: &mut dyn Iterator<Item = (&Line, &&str)>| pairs.take_while(|(line, text)| line.text == **text).count();
+        let head = same(&mut old.iter().zip(&new));
+        let most = old.len().min(new.len()) - head;
+        let tail = same(&mut old.iter().rev().zip(new.iter().rev())).min(most);
+        let mut shared: Vec<Ix> = old.iter().take(old.len() - tail).skip(head).flat_map(|line| line.sources.iter().copied()).collect();
+        shared.sort_unstable();
+        shared.dedup();
+        let line = |(at, text): (usize, &&str)| {
+            let from_end = new.len() - at;
+            let kept =
+                if at < head { old.get(at) } else { old.len().checked_sub(from_end).filter(|_| from_end <= tail).and_then(|n| old.get(n)) };
+            Line { text: (*text).to_owned(), sources: kept.map_or_else(|| shared.clone(), |line| line.sources.clone()) }
+        };
+        new.iter().enumerate().map(line).collect()
+    };
+    Summary { lines, short }
 }
 
 /// What stands before the second part of a split turn's summary; the agents look for it.

@@ -1,5 +1,6 @@
 //! `compact`: a compaction at the end of a path.
 
+use std::fs::File;
 use std::io::{self, Write};
 
 use super::open::{Input, Opened, open};
@@ -9,9 +10,9 @@ use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::CutSettings;
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Reason};
-use crate::session::{Context, Ix, Path, Role, Session};
-use crate::store::{self, Appended};
-use crate::summarize::{Purpose, Request, Summarizer, Summary};
+use crate::session::{Context, Ix, Path, Role, Session, SessionError};
+use crate::store::{self, Appended, Fingerprint, State, StoreError};
+use crate::summarize::{Purpose, Request, SummarizeError, Summarizer, Summary};
 
 /// When a compaction is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,12 +82,27 @@ const MOST_PLANS: usize = 4;
 pub fn compact(job: &CompactJob, services: &Services<'_>) -> Result<Done, RunError> {
     // Only a session that is changed in place can make the loop go round, so standard input is read once.
     for _ in 0..MOST_PLANS {
-        if let Some(done) = attempt(job, services, open(&job.input)?)? {
+        let opened = open(&job.input)?;
+        let print = opened.print.clone();
+        if let Some(done) = attempt(job, services, opened).map_err(|error| cause(error, print.as_ref()))? {
             return Ok(done);
         }
         (services.progress)("the session grew; planning again");
     }
     Err(RunError::Restless)
+}
+
+/// A file that others rewrite while it is read makes reading fail in any way; what then went wrong is that it changed.
+fn cause(error: RunError, print: Option<&Fingerprint>) -> RunError {
+    let read = matches!(
+        error,
+        RunError::Read(_) | RunError::Session(SessionError::Read(_)) | RunError::Summarize(SummarizeError::Read(_)) | RunError::Unsound(_)
+    );
+    let state = print.filter(|_| read).map(|print| (print, File::open(&print.path).map(|file| print.compare(&file))));
+    match state {
+        Some((print, Ok(Ok(State::Changed(what))))) => RunError::Store(StoreError::Changed { path: print.path.clone(), what }),
+        _ => error,
+    }
 }
 
 /// One pass of the loop; `None` when the file grew so that the plan no longer holds.
@@ -110,9 +126,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         let receipt = nothing(receipt, "empty", "there is no entry");
         return finish(job, Done { receipt, plan: None, session: opened.session, summary: None });
     }
-    if !receipt.dry_run {
-        may_append(session, &path)?;
-    }
+    may_append(session, &path)?;
     warn(session, &path, job, &mut receipt);
 
     let mut counter = Counter::new(session, job.tokenizer, Effort::Receipt);
@@ -155,6 +169,9 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         return finish(job, Done { receipt, plan: Some(plan), session: opened.session, summary: None });
     }
 
+    if !receipt.dry_run {
+        may_write(session)?;
+    }
     (services.progress)("summarizing");
     test_delay();
     let draft = words(
@@ -251,7 +268,7 @@ fn write_copy(job: &CompactJob, session: &Session, line: Option<&[u8]>) -> Resul
     }
 }
 
-/// Refuses what appending would make worse.
+/// Refuses what appending would make worse; a dry run is refused likewise, or it would promise what cannot be done.
 fn may_append(session: &Session, path: &Path) -> Result<(), RunError> {
     if let Some(problem) = crate::session::problems::forbids_append(session, path)? {
         return Err(RunError::Damaged {
@@ -261,6 +278,11 @@ fn may_append(session: &Session, path: &Path) -> Result<(), RunError> {
             hint: "nothing was written; inspect --check lists everything that is wrong with the file".to_owned(),
         });
     }
+    Ok(())
+}
+
+/// Refuses versions whose files would have to be written anew.
+fn may_write(session: &Session) -> Result<(), RunError> {
     if let Some(version @ (0..=2)) = session.version() {
         return Err(RunError::Refused {
             message: format!("the session is of version {version}; writing to it would need a migration to version 3"),
