@@ -296,7 +296,7 @@ mod tests {
             ("k", None),
             ("-1", None),
             ("", None),
-            ("9999999999999999999", None),
+            ("99999999999999999999", None),
             ("1e3", None),
         ];
         for (text, want) in rows {

@@ -49,7 +49,7 @@ fn reserve_of(window: u64, reserve: Option<u64>) -> u64 {
     let share = u64::try_from(u128::from(window) * 15 / 100).unwrap_or(u64::MAX);
     let wanted = share.max(reserve.unwrap_or(RESERVE_TOKENS));
     let too_much = u128::from(wanted) * 100 >= u128::from(window) * 85;
-    if wanted > window || (reserve.is_none() && too_much) { share.max(1) } else { wanted }
+    if wanted >= window || (reserve.is_none() && too_much) { share.max(1) } else { wanted }
 }
 
 /// What is set about the window, before a session's model is known.

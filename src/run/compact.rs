@@ -331,6 +331,14 @@ pub struct Words<'a> {
     pub context: &'a [String],
 }
 
+/// Tokens of the budget that the first part of a split turn gets: its share of the text, within bounds that leave room for
+/// both parts.
+fn prefix_share(session: &Session, plan: &Plan, budget: u64) -> u64 {
+    let bytes = |messages: &[Ix]| messages.iter().map(|ix| u64::from(session[*ix].len)).sum::<u64>();
+    let (history, prefix) = (bytes(&plan.history.told), bytes(&plan.prefix.told));
+    (budget.saturating_mul(prefix) / (history + prefix).max(1)).clamp(budget * 8 / 100, budget * 40 / 100)
+}
+
 /// Makes the words of a plan.
 ///
 /// # Errors
@@ -343,7 +351,7 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
     let has_history = !split || !plan.history.told.is_empty() || previous.is_some();
     let prefix_budget = match (split, has_history) {
         (false, _) => 0,
-        (true, true) => budget / 3,
+        (true, true) => prefix_share(session, plan, budget),
         (true, false) => budget,
     };
     let request = Request {
@@ -358,7 +366,16 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
         tokenizer: words.tokenizer,
     };
     let history = has_history.then(|| summarizer.summarize(&request)).transpose()?;
-    let prefix = Request { selection: &plan.prefix, purpose: Purpose::TurnPrefix, previous: None, budget: prefix_budget, ..request };
+    // What the history did not need goes to the turn; what it says need not be said again there.
+    let told = history.as_ref().map(Summary::text);
+    let used = told.as_deref().map_or(0, |text| words.tokenizer.count(text));
+    let prefix = Request {
+        selection: &plan.prefix,
+        purpose: Purpose::TurnPrefix,
+        previous: told.as_deref(),
+        budget: budget.saturating_sub(used).max(prefix_budget),
+        ..request
+    };
     let prefix = split.then(|| summarizer.summarize(&prefix)).transpose()?;
     Ok(Draft { history, prefix })
 }

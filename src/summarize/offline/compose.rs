@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
+use super::clean::clean;
 use super::done::{self, closed};
 use super::facts::{NOWHERE, Voice};
 use super::merge::{self, Old};
-use super::read::{Notes, clean};
-use super::select::{Item, Section};
+use super::notes::{Ask, Notes};
+use super::read::is_request;
+use super::select::{Item, NEW, Section};
 use super::todo::State;
 use super::words;
 use crate::session::Ix;
@@ -15,8 +17,9 @@ use crate::text;
 
 /// Order of items that are carried over: before everything new.
 const CARRIED: u64 = 1 << 20;
-/// Order of new items.
-const NEW: u64 = 1 << 40;
+
+/// Lead of an unfinished item that was carried over a stretch that said nothing of it.
+const STILL_OPEN: &str = "Still open: ";
 
 /// Candidates by section.
 pub(super) struct Candidates {
@@ -138,15 +141,18 @@ fn goal(request: &Request<'_>, notes: &Notes, old: &[Old], out: &mut Candidates)
         return;
     }
     let lead = if request.purpose == Purpose::Branch { "Opened for" } else { "First request" };
+    let plain = |ask: &&Ask| is_request(&ask.text);
+    let asks: Vec<&Ask> = if asks.iter().any(|ask| plain(&ask)) { asks.iter().filter(plain).collect() } else { asks.iter().collect() };
     let mut rest = asks.as_slice();
     if !has_first && let Some((first, others)) = asks.split_first() {
         rest = others;
         out.add(Section::Goal, item(format!("- {lead}: {}", quote(request, &first.text, budget * 9 / 100)), 2_000, 1, &[first.entry]));
     }
-    if !has_first && asks.is_empty() && notes.turns.first().is_none_or(|t| t.ask.is_empty()) {
+    let none = asks.is_empty();
+    if !has_first && none && notes.turns.first().is_none_or(|t| t.ask.is_empty()) {
         out.add(Section::Goal, item("- No request was found in this part of the session.".to_owned(), 1, 1, &[]));
     } else if !has_first
-        && asks.is_empty()
+        && none
         && let Some(turn) = notes.turns.iter().find(|t| !t.ask.is_empty())
     {
         out.add(Section::Goal, item(format!("- Started by “{}”", turn.ask), 2_000, 1, &[turn.entry]));
@@ -244,10 +250,17 @@ fn unfinished(request: &Request<'_>, notes: &Notes, out: &mut Candidates) {
         .filter(|t| t.answer.is_none() && !(t.ask.is_empty() && t.steps.iter().all(|s| s.say.chars().count() < 12 || s.say == "User")))
     {
         let last = turn.steps.iter().rev().find(|s| s.say.chars().count() > 12);
-        let said = last.map(|s| format!(", last said: {}", closed(&text::one_line(&s.say, 160)))).unwrap_or_else(|| ".".to_owned());
-        let what = if turn.ask.is_empty() { "the turn".to_owned() } else { format!("“{}”", text::one_line(&turn.ask, 120)) };
+        let said = last.map(|s| closed(&inline(&s.say, 160)));
+        let text = match (said, request.purpose == Purpose::TurnPrefix || turn.ask.is_empty()) {
+            (Some(said), true) => Some(format!("- Stood at: {said}")),
+            (None, true) => None,
+            (Some(said), false) => Some(format!("- Working on “{}”, last said: {said}", text::one_line(&turn.ask, 120))),
+            (None, false) => Some(format!("- Working on “{}”.", text::one_line(&turn.ask, 120))),
+        };
         let sources: Vec<Ix> = std::iter::once(turn.entry).chain(last.map(|s| s.entry)).collect();
-        out.add(Section::Active, item(format!("- Working on {what}{said}"), 3_000, NEW + 1_000, &sources));
+        if let Some(text) = text {
+            out.add(Section::Active, item(text, 3_000, NEW + 1_000, &sources));
+        }
         if request.purpose == Purpose::TurnPrefix {
             let steps = turn.steps.iter().rev().filter(|s| s.say.chars().count() > 12 && !words::is_chatter(&s.say)).skip(1).take(4);
             for (n, step) in steps.enumerate() {
@@ -337,6 +350,17 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
         let words = words::content_words(text);
         finished.iter().any(|claim| words::covers(claim, &words))
     };
+    let went_far = notes.turns.len() >= 3;
+    let talked: Vec<Vec<String>> = notes
+        .turns
+        .iter()
+        .flat_map(|t| std::iter::once(&t.ask).chain(t.steps.iter().map(|s| &s.say)))
+        .map(|said| words::content_words(said))
+        .collect();
+    let is_mentioned = |text: &str| {
+        let words = words::content_words(text);
+        talked.iter().any(|said| words::covers(said, &words))
+    };
     let passes = |text: &str| {
         notes.checks.iter().any(|(key, check)| {
             !check.last.failed && (text.contains(&format!("`{}`", check.shown)) || key.contains(' ') && text.contains(key.as_str()))
@@ -363,7 +387,7 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
             Section::Active | Section::Next => {
                 let bare =
                     ["Doing: ", "To do: ", "Announced: ", "Before that: "].iter().fold(text, |t, lead| t.strip_prefix(lead).unwrap_or(t));
-                if text.starts_with("Asked the user") || text.starts_with("Before that") && went_on {
+                if text.starts_with("Asked the user") || (text.starts_with("Before that") || text.starts_with("Stood at")) && went_on {
                 } else if text.starts_with("Working on") {
                     let again =
                         merge::quoted(text).is_some_and(|ask| notes.turns.iter().any(|t| t.ask.starts_with(ask.trim_end_matches('…'))));
@@ -372,11 +396,18 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
                     } else if !again && let Some(ask) = merge::quoted(text) {
                         out.add(Section::Done, item(format!("- Worked on “{}”", inline(ask, 160)), fade(30), CARRIED + at, &[]));
                     }
-                } else if is_finished(bare) {
+                } else if is_finished(bare) || passes(bare) {
                     out.add(Section::Done, item(format!("- Finished: {}", closed(&inline(bare, 300))), 60, CARRIED * 2 + at, &[]));
                 } else if (text.starts_with("Doing: ") || text.starts_with("To do: ")) && replaced_list
                     || text.starts_with("Announced: ") && !notes.nexts.is_empty()
                 {
+                } else if let Some(bare) = text.strip_prefix(STILL_OPEN) {
+                    // Twice carried without a word about it: given up, or done without a word.
+                    if !went_far || is_mentioned(bare) {
+                        out.add(old.section, item(line(""), fade(400), CARRIED + at, &[]));
+                    }
+                } else if went_far && !is_mentioned(bare) {
+                    out.add(Section::Next, item(format!("- {STILL_OPEN}{}", closed(&inline(bare, 300))), fade(400), CARRIED + at, &[]));
                 } else {
                     out.add(old.section, item(line(""), fade(600), CARRIED + at, &[]));
                 }

@@ -2,9 +2,9 @@
 
 use indexmap::IndexMap;
 
+use super::notes::{Change, Notes, Run, Step, Turn};
 use super::outcome::Weight;
-use super::read::{Change, Notes, Run, Step, Turn};
-use super::select::Item;
+use super::select::{Item, NEW};
 use super::words;
 use crate::session::Ix;
 use crate::text;
@@ -15,8 +15,8 @@ const STEPS_A_LINE: usize = 14;
 /// Files that a line names; with a command and a commit that stays a line one can read.
 const FILES_A_LINE: usize = 2;
 
-/// Names that are told of the file that was changed most.
-const NAMES_OF_FIRST: usize = 2;
+/// Names that are told of a file when it is the only one; of two files it is one name each.
+const NAMES_OF_ONE: usize = 2;
 
 /// The lines of all turns, oldest first.
 pub(super) fn items(notes: &Notes, focus: &dyn Fn(&str) -> u64) -> Vec<Item> {
@@ -40,7 +40,7 @@ pub(super) fn items(notes: &Notes, focus: &dyn Fn(&str) -> u64) -> Vec<Item> {
 
 /// Where an item of turn `n` stands among those of its section; carried items stand before.
 pub(super) fn order(n: usize, k: usize) -> u64 {
-    (1 << 40) + ((n as u64) << 16) + k as u64
+    NEW + ((n as u64) << 16) + k as u64
 }
 
 /// The steps of a turn in pieces: each ends with a commit, or is long enough.
@@ -104,7 +104,7 @@ fn line(notes: &Notes, turn: &Turn, steps: &[Step], answer: Option<&(Ix, String)
     }
     let user_ran = steps.first().is_some_and(|s| s.say == "User") && turn.ask.is_empty();
     let lead = if user_ran {
-        "User ran it".to_owned()
+        "User".to_owned()
     } else if first && let Some(ask) = ask {
         format!("“{ask}”")
     } else {
@@ -125,6 +125,7 @@ fn line(notes: &Notes, turn: &Turn, steps: &[Step], answer: Option<&(Ix, String)
     }
     let text = match lead.as_str() {
         "" => format!("- {}", closed(&capital(&body))),
+        lead if user_ran => format!("- {lead} {}", closed(&body)),
         lead => format!("- {lead} → {}", closed(&body)),
     };
     Some((text, worth, sources))
@@ -138,7 +139,7 @@ fn short_ask(ask: &str, chars: usize) -> Option<String> {
     (!empty && bare.chars().count() >= 2).then_some(ask)
 }
 
-/// What files were changed, with the names that the first one got, and how many changes there were in all.
+/// What files were changed, with names that they got, and how many changes there were in all.
 fn changed(notes: &Notes, steps: &[Step]) -> Option<(String, u64)> {
     let mut files: IndexMap<u32, Change> = IndexMap::new();
     for (file, change) in steps.iter().flat_map(|s| &s.changes) {
@@ -148,15 +149,16 @@ fn changed(notes: &Notes, steps: &[Step]) -> Option<(String, u64)> {
     }
     let total: u32 = files.values().map(|c| c.times).sum();
     let mut order: Vec<(u32, Change)> = files.into_iter().collect();
-    order.sort_by_key(|(file, change)| (std::cmp::Reverse(change.times), *file));
+    // Of files that changed as often, the one that the session met last is nearest to what follows.
+    order.sort_by_key(|(file, change)| std::cmp::Reverse((change.times, *file)));
     let mut named = Vec::new();
-    for (n, (file, change)) in order.iter().take(FILES_A_LINE).enumerate() {
+    for (file, change) in order.iter().take(FILES_A_LINE) {
         let Some((_, fact)) = notes.facts.files.get_index(*file as usize) else { continue };
         let path = notes.facts.shortest(*file).replace('`', "'");
         let new = fact.writes > 0 && fact.edits == 0 && change.times == fact.writes;
         let mut seen: Vec<&str> = Vec::new();
         for name in change.names.iter().rev() {
-            if !seen.contains(&name.as_str()) && seen.len() < if n == 0 { NAMES_OF_FIRST } else { 1 } {
+            if !seen.contains(&name.as_str()) && seen.len() < if order.len() == 1 { NAMES_OF_ONE } else { 1 } {
                 seen.push(name);
             }
         }

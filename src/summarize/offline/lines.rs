@@ -4,11 +4,11 @@
 //! texts it stood in and how lately, over the tokens it takes; one that already stands in the summary, or in the part that
 //! is kept word for word, is worth nothing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::facts::{Fact, FileFact, NOWHERE};
 use super::names::{self, Shape};
-use super::read::Notes;
+use super::notes::Notes;
 use super::select::{Chosen, Item, Section};
 use crate::session::Ix;
 
@@ -41,8 +41,8 @@ struct Pool<'f> {
 pub(super) fn fill(notes: &Notes, kept: &HashSet<String>, before: &str, chosen: &mut Chosen, room: u64, focus: &dyn Fn(&str) -> u64) {
     let floor = chosen.left().saturating_sub(room);
     let mut pool = Pool { notes, told: String::new(), kept, focus };
-    let mut done: HashSet<&str> = HashSet::new();
-    let mut order = 1 << 41;
+    let mut ranked = rank(&pool);
+    let mut shown = Shown::default();
     // Tokens of lines are known only when they are made, so a second and third round spend what the first left.
     for _ in 0..4 {
         chosen.recount();
@@ -52,40 +52,62 @@ pub(super) fn fill(notes: &Notes, kept: &HashSet<String>, before: &str, chosen: 
         }
         pool.told = chosen.told();
         pool.told.push_str(before);
-        let picked = pick(&pool, chosen, left, &done);
+        let picked = pick(&pool, chosen, left, &mut ranked);
         if picked.is_empty() {
             return;
         }
-        done.extend(picked.iter().map(|c| c.name));
-        let mut lines = tell(&pool, picked, &mut order);
-        // A line that stands under another comes after it in any case.
-        lines.sort_by(|a, b| b.value.cmp(&a.value).then(a.order.cmp(&b.order)));
-        for line in lines {
+        for (home, line) in tell(&pool, picked, &shown) {
             let left = chosen.left().saturating_sub(floor);
-            chosen.take(Section::Context, line, left);
+            let lines = shown.lines.get(&home).copied().unwrap_or(0);
+            let under = line.text.starts_with("  ");
+            if under && lines == 0 {
+                continue;
+            }
+            let next = shown.lines.len() as u64;
+            let place = *shown.places.entry(home).or_insert(next);
+            let line = Item { order: (1 << 41) + u64::from(home == NOWHERE) * (1 << 50) + (place << 16) + lines, ..line };
+            if chosen.take(Section::Context, line, left) {
+                shown.lines.insert(home, lines + 1);
+            }
         }
     }
 }
 
-/// Chooses names whose lines take about `room` tokens.
-fn pick<'f>(pool: &Pool<'f>, chosen: &Chosen, room: u64, done: &HashSet<&str>) -> Vec<Candidate<'f>> {
-    let facts = &pool.notes.facts;
-    let wanted = |name: &str| !pool.kept.contains(name) && !done.contains(name) && !pool.told.contains(name);
-    let mut all: Vec<Candidate<'f>> = facts
+/// Which files have lines already.
+#[derive(Default)]
+struct Shown {
+    lines: BTreeMap<u32, u64>,
+    places: BTreeMap<u32, u64>,
+}
+
+/// Names that may be told, best first.
+fn rank<'f>(pool: &Pool<'f>) -> Vec<Candidate<'f>> {
+    let mut all: Vec<Candidate<'f>> = pool
+        .notes
+        .facts
         .names
         .iter()
-        .filter(|(name, fact)| usable(name, fact, !done.is_empty()))
+        .filter(|(name, fact)| usable(name, fact) && !pool.kept.contains(&***name))
         .map(|(name, fact)| Candidate { name, fact: *fact, value: chance(pool, name, fact) * 1_000 / (name.len() as u64 / 4 + 2), cost: 0 })
         .collect();
-    all.sort_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(b.name)));
-    let mut best: Vec<Candidate<'f>> = all.into_iter().filter(|c| wanted(c.name)).take(CANDIDATES).collect();
+    all.sort_unstable_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(b.name)));
+    all.truncate(4 * CANDIDATES);
+    all
+}
+
+/// Chooses names whose lines take about `room` tokens, and takes them out of those that are ranked.
+fn pick<'f>(pool: &Pool<'f>, chosen: &Chosen, room: u64, ranked: &mut Vec<Candidate<'f>>) -> Vec<Candidate<'f>> {
+    ranked.retain(|c| !pool.told.contains(c.name));
+    let mut best: Vec<Candidate<'f>> = ranked.iter().take(CANDIDATES).cloned().collect();
     for candidate in &mut best {
         candidate.cost = chosen.cost(candidate.name);
         candidate.value = chance(pool, candidate.name, &candidate.fact) * 1_000 / (candidate.cost + 1);
     }
-    best.sort_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(b.name)));
+    best.sort_unstable_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(b.name)));
     let mut picked: Vec<Candidate<'f>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     let mut homes: HashSet<u32> = HashSet::new();
+    let mut said = String::new();
     let mut used = 0;
     for candidate in best {
         // A file's own line costs its path once; other lines share their lead.
@@ -102,31 +124,51 @@ fn pick<'f>(pool: &Pool<'f>, chosen: &Chosen, room: u64, done: &HashSet<&str>) -
             }
             continue;
         }
-        if let Some(inside) = picked.iter_mut().find(|known| known.name.contains(candidate.name) || candidate.name.contains(known.name)) {
-            // The longer of two names says the shorter one too.
-            if candidate.name.len() > inside.name.len() && candidate.value * 4 > inside.value {
-                used += candidate.cost.saturating_sub(inside.cost);
-                inside.name = candidate.name;
-                inside.cost = candidate.cost;
-            }
+        if said.contains(candidate.name) {
+            continue;
+        }
+        said.push_str(candidate.name);
+        said.push('\n');
+        // The longer of two names says the shorter one too.
+        let inside = beginnings(candidate.name).find_map(|part| places.remove(part));
+        if let Some(inside) = inside
+            && let Some(known) = picked.get_mut(inside)
+        {
+            used += candidate.cost.saturating_sub(known.cost);
+            known.name = candidate.name;
+            known.cost = candidate.cost;
+            places.insert(candidate.name, inside);
             continue;
         }
         used += cost;
         homes.insert(home);
+        places.insert(candidate.name, picked.len());
         picked.push(candidate);
     }
+    let taken: HashSet<&str> = picked.iter().map(|c| c.name).collect();
+    ranked.retain(|c| !taken.contains(c.name));
     picked
 }
 
-fn usable(name: &str, fact: &Fact, generous: bool) -> bool {
+/// The dotted names that a dotted name begins or ends with.
+fn beginnings(name: &str) -> impl Iterator<Item = &str> {
+    let heads = name.rmatch_indices('.').filter_map(|(at, _)| name.get(..at));
+    let tails = name.match_indices('.').filter_map(|(at, _)| name.get(at + 1..));
+    heads.chain(tails)
+}
+
+fn usable(name: &str, fact: &Fact) -> bool {
     let plain = name.bytes().all(|b| b.is_ascii_graphic()) && !name.contains(['`', '|', '<', '>']);
     let enough = match fact.shape {
-        Shape::Number => fact.texts >= 2 && name.len() <= 6,
+        // Tools print numbers with everything; those that someone said, or that stand in several texts, mean something.
+        Shape::Number => name.len() <= 6 && (fact.by_user || fact.said || fact.texts >= 3),
         Shape::Kebab => fact.texts >= 2 || fact.by_user,
         Shape::Hash => fact.by_user || fact.texts >= 2,
-        _ => true,
+        // Members of one-letter variables are most often those of squeezed code in a stack trace.
+        Shape::Ident => fact.texts >= 2 || fact.by_user || !name.split('.').any(|part| part.len() == 1),
+        Shape::Path | Shape::Url | Shape::Version => true,
     };
-    plain && (enough || generous)
+    plain && enough
 }
 
 /// The chance that a name comes up again, in 1/4096. Fitted to what real sessions named in the 150 messages after a cut:
@@ -154,6 +196,8 @@ fn chance(pool: &Pool<'_>, name: &str, fact: &Fact) -> u64 {
     let chance = (odds << 12) / (odds + even);
     let chance = match fact.shape {
         Shape::Kebab | Shape::Number => chance / 2,
+        // Imports name files by where the importing one stands, which helps nobody to find them.
+        Shape::Path if name.starts_with("../") => chance / 3,
         _ => chance,
     };
     chance * (pool.focus)(name)
@@ -172,34 +216,40 @@ fn home(notes: &Notes, candidate: &Candidate<'_>) -> u32 {
     }
 }
 
-/// Makes lines of the names that were picked.
-fn tell(pool: &Pool<'_>, picked: Vec<Candidate<'_>>, order: &mut u64) -> Vec<Item> {
+/// Makes lines of the names that were picked, those of the files that matter most first; a line that begins with blanks
+/// stands under the one before it.
+fn tell(pool: &Pool<'_>, picked: Vec<Candidate<'_>>, shown: &Shown) -> Vec<(u32, Item)> {
     let mut by_home: BTreeMap<u32, Vec<Candidate<'_>>> = BTreeMap::new();
     for candidate in picked {
         by_home.entry(home(pool.notes, &candidate)).or_default().push(candidate);
     }
-    let mut lines = Vec::new();
     let mut loose: Vec<Candidate<'_>> = by_home.remove(&NOWHERE).unwrap_or_default();
-    for (home, mut names) in by_home {
+    let mut files: Vec<(u64, u32, Vec<Candidate<'_>>)> = Vec::new();
+    for (home, names) in by_home {
         let Some((path, fact)) = path_of(pool.notes, home) else { continue };
         let touched = fact.edits + fact.writes + fact.reads;
-        let itself = names.iter().position(|c| c.name == path);
-        if let Some(itself) = itself {
-            names.remove(itself);
-        }
+        let itself = names.iter().any(|c| c.name == path);
         // A line for a single name of a file that matters little says more about the file than about the name.
-        if names.len() < 2 && itself.is_none() && (touched < 3 || pool.told.contains(path)) {
+        if names.len() < 2 && !itself && touched < 3 && !shown.lines.contains_key(&home) {
             loose.extend(names);
             continue;
         }
-        file_lines(pool, path, fact, &names, order, &mut lines);
+        files.push((names.iter().map(|c| c.value * c.cost).sum(), home, names));
+    }
+    files.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut lines = Vec::new();
+    for (_, home, names) in files {
+        let names: Vec<Candidate<'_>> =
+            names.into_iter().filter(|c| path_of(pool.notes, home).is_none_or(|(path, _)| path != c.name)).collect();
+        file_lines(pool, home, &names, shown.lines.contains_key(&home), &mut lines);
     }
     loose.sort_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(b.name)));
-    loose_lines(pool, &loose, order, &mut lines);
+    loose_lines(pool, &loose, &mut lines);
     lines
 }
 
-fn file_lines(pool: &Pool<'_>, path: &str, fact: &FileFact, names: &[Candidate<'_>], order: &mut u64, lines: &mut Vec<Item>) {
+fn file_lines(pool: &Pool<'_>, home: u32, names: &[Candidate<'_>], has_line: bool, lines: &mut Vec<(u32, Item)>) {
+    let Some((path, fact)) = path_of(pool.notes, home) else { return };
     let did = match (fact.writes, fact.edits, fact.reads) {
         (0, 0, 0 | 1) => "Read".to_owned(),
         (0, 0, n) => format!("Read {n}×"),
@@ -207,40 +257,43 @@ fn file_lines(pool: &Pool<'_>, path: &str, fact: &FileFact, names: &[Candidate<'
         (_, 1, _) => "Edited".to_owned(),
         (_, n, _) => format!("Edited {n}×"),
     };
-    let short = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let known = pool.told.contains(path);
-    let lead = if known && !names.is_empty() { format!("- `{short}`") } else { format!("- {did} `{path}`") };
-    *order += 1;
-    let top = names.first().map_or(1, |c| c.value) + 1_000;
+    let shown = if known && !names.is_empty() { pool.notes.facts.shortest(home) } else { path };
+    let lead = if known && !names.is_empty() { format!("- `{shown}`") } else { format!("- {did} `{path}`") };
+    let value = names.iter().map(|c| c.value).max().unwrap_or(1);
     if names.is_empty() {
-        lines.push(Item { text: lead, value: top, order: *order << 8, sources: vec![fact.entry], cost: 0 });
+        if !has_line {
+            lines.push((home, Item { text: lead, value, sources: vec![fact.entry], ..Item::default() }));
+        }
         return;
     }
-    let (first, rest) = names.split_at(names.len().min(NAMES_A_LINE - 1));
-    for (n, chunk) in std::iter::once(first).chain(rest.chunks(NAMES_A_LINE)).enumerate() {
-        let colon = if known || n > 0 { "" } else { ":" };
-        let text =
-            if n == 0 { format!("{lead}{colon} {} {}", verb(chunk), list(chunk)) } else { format!("  - {} {}", verb(chunk), list(chunk)) };
-        // Falls within a file, so that a further line is never taken before the one it stands under.
-        let value = (top - n as u64).max(1);
-        lines.push(Item { text, value, order: (*order << 8) + n as u64, sources: sources(chunk, Some(fact.entry)), cost: 0 });
+    let (first, rest) = if has_line { names.split_at(0) } else { names.split_at(names.len().min(NAMES_A_LINE - 1)) };
+    let colon = if known { "" } else { ":" };
+    if !first.is_empty() {
+        let text = format!("{lead}{colon} {} {}", verb(first), list(first));
+        lines.push((home, Item { text, value, sources: sources(first, Some(fact.entry)), ..Item::default() }));
+    }
+    for chunk in rest.chunks(NAMES_A_LINE) {
+        let text = format!("  - {} {}", verb(chunk), list(chunk));
+        let value = chunk.first().map_or(1, |c| c.value);
+        lines.push((home, Item { text, value, sources: sources(chunk, None), ..Item::default() }));
     }
 }
 
 /// Names that belong to no file, by kind, so that a reader knows what they are.
-fn loose_lines(pool: &Pool<'_>, names: &[Candidate<'_>], order: &mut u64, lines: &mut Vec<Item>) {
+fn loose_lines(pool: &Pool<'_>, names: &[Candidate<'_>], lines: &mut Vec<(u32, Item)>) {
     let kinds: [(&str, &[Shape], usize); 6] = [
         ("Seen files:", &[Shape::Path], 4),
         ("Used addresses:", &[Shape::Url], 2),
         ("Came up:", &[Shape::Ident, Shape::Kebab], NAMES_A_LINE),
         ("Seen hashes:", &[Shape::Hash], 4),
         ("Seen versions:", &[Shape::Version], NAMES_A_LINE),
-        ("Noted", &[Shape::Number], NAMES_A_LINE),
+        // Each number stands with a word.
+        ("Noted", &[Shape::Number], NAMES_A_LINE / 2),
     ];
     for (lead, shapes, most) in kinds {
         let mine: Vec<Candidate<'_>> = names.iter().filter(|c| shapes.contains(&c.fact.shape)).cloned().collect();
         for chunk in mine.chunks(most) {
-            *order += 1;
             let listed = if shapes.contains(&Shape::Number) {
                 let told: Vec<&str> = chunk.iter().map(|c| pool.notes.facts.numbers.get(c.name).map_or(c.name, |told| told)).collect();
                 told.join(", ")
@@ -248,13 +301,7 @@ fn loose_lines(pool: &Pool<'_>, names: &[Candidate<'_>], order: &mut u64, lines:
                 list(chunk)
             };
             let value = chunk.first().map_or(1, |c| c.value);
-            lines.push(Item {
-                text: format!("- {lead} {listed}"),
-                value,
-                order: (*order << 8) + (1 << 62),
-                sources: sources(chunk, None),
-                cost: 0,
-            });
+            lines.push((NOWHERE, Item { text: format!("- {lead} {listed}"), value, sources: sources(chunk, None), ..Item::default() }));
         }
     }
 }

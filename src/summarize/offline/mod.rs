@@ -1,17 +1,24 @@
 //! The offline summarizer: what most people will ever see of a compaction.
 //!
-//! No model, no network, no clock: it copies. One pass over the messages ([`read`]) notes requests, rules, steps, outcomes,
-//! task lists, decisions and names; the notes become candidates with a value ([`compose`], [`done`]); those that are worth
-//! most are taken until the budget is spent ([`select`]), and names fill what is left ([`lines`]). A summary that is updated
-//! is read back into the same candidates ([`merge`]), so that repeating this never only grows.
+//! No model, no network, no clock: it copies. One pass over the messages (`read`, into `notes` and `facts`) keeps requests,
+//! rules, steps, outcomes, task lists, decisions and names; they become candidates with a value (`compose`, `done`); those
+//! that are worth most are taken until the budget is spent (`select`), and names fill what is left (`lines`). A summary that
+//! is updated is read back into the same candidates (`merge`), so that repeating this never only grows.
+//!
+//! Everything that is noted is bounded, so memory does not follow the length of the session; all ranking is done in
+//! integers and all ties are broken by text, so the same bytes give the same summary on every machine.
 
+mod args;
+mod clean;
 mod compose;
 mod done;
 mod facts;
 mod lines;
 mod merge;
 mod names;
+mod notes;
 mod outcome;
+mod phrases;
 mod read;
 mod select;
 mod todo;
@@ -22,7 +29,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-use super::{Purpose, Request, SummarizeError, Summarizer, Summary};
+use super::{Line, Purpose, Request, SummarizeError, Summarizer, Summary};
 use crate::session::Json;
 use crate::text;
 
@@ -35,8 +42,16 @@ pub struct Offline;
 /// Chars of the short form.
 const SHORT_CHARS: usize = 200;
 
-/// Percent of the budget that waits for names while the other sections choose.
-const NAMES_SHARE: u64 = 72;
+/// Tokens that headings, the first request and the rules take before anything waits for names.
+const FIRST_LINES: u64 = 300;
+
+/// Below this many tokens a summary is for what was asked, done and is open.
+const SMALL: u64 = 1_000;
+
+/// Percent of the budget, beyond what the first lines need, that waits for names while the other sections choose. Agents
+/// re-read files and go on with what is in them; measured on what sessions named after a cut, names serve them better than
+/// more prose does.
+const NAMES_SHARE: u64 = 45;
 
 impl Summarizer for Offline {
     fn name(&self) -> &'static str {
@@ -59,11 +74,18 @@ impl Summarizer for Offline {
         let mut chosen = Chosen::new(request.purpose, request.tokenizer, request.budget);
         // A small summary is for what was asked and what is open; names need room to be of use.
         let share = match request.purpose {
-            Purpose::Handoff => NAMES_SHARE - 10,
+            Purpose::Handoff => NAMES_SHARE - 20,
+            // What is told of the time before is short already.
+            _ if request.previous.is_some() => NAMES_SHARE - 15,
             _ => NAMES_SHARE,
         };
-        let reserve = request.budget.saturating_sub(300) * share / 100;
+        let reserve = request.budget.saturating_sub(FIRST_LINES) * share / 100;
         chosen.fill(&mut candidates.lists, reserve);
+        if request.budget < SMALL {
+            // What was done fits only whole lines; a few of them tell more than names can in this space.
+            let room = chosen.left() * 2 / 3;
+            chosen.fill_one(Section::Done, &mut candidates.lists, room);
+        }
         let said = chosen.left() * 3 / 10;
         chosen.fill_one(Section::Context, &mut candidates.lists, said);
         let room = chosen.left();
@@ -75,7 +97,7 @@ impl Summarizer for Offline {
             chosen.fill_one(section, &mut candidates.lists, room);
         }
         let lines = chosen.lines();
-        let short = short(&notes);
+        let short = short(&notes, &lines);
         Ok(Summary { lines, short })
     }
 }
@@ -92,7 +114,7 @@ fn folder(request: &Request<'_>) -> Result<String, SummarizeError> {
 /// Messages of the kept part whose names are looked up, from its start: they stand behind the summary word for word.
 const KEPT_MESSAGES: usize = 400;
 
-fn kept_names(request: &Request<'_>, notes: &read::Notes) -> Result<HashSet<String>, SummarizeError> {
+fn kept_names(request: &Request<'_>, notes: &notes::Notes) -> Result<HashSet<String>, SummarizeError> {
     let mut out = HashSet::new();
     for ix in request.kept.iter().copied().take(KEPT_MESSAGES) {
         request.session.with_message(ix, |message| {
@@ -111,20 +133,24 @@ fn kept_names(request: &Request<'_>, notes: &read::Notes) -> Result<HashSet<Stri
 }
 
 /// One or two sentences for lists: what it is about, and where it stands.
-fn short(notes: &read::Notes) -> String {
-    let goal = notes.asks.first().map(|a| a.text.as_str()).or_else(|| notes.turns.iter().map(|t| t.ask.as_str()).find(|a| !a.is_empty()));
-    let goal = goal.map(|g| text::one_line(g, 90));
+fn short(notes: &notes::Notes, lines: &[Line]) -> String {
+    let goal = lines
+        .iter()
+        .map(|line| line.text.as_str())
+        .find(|text| text.starts_with("- ") && !text.starts_with("- Focus:"))
+        .unwrap_or_default();
+    let goal = merge::quoted(goal).unwrap_or_else(|| goal.trim_start_matches("- ").trim_end_matches('.'));
+    let goal = text::one_line(goal, 90);
     let steps = notes.turns.iter().rev().flat_map(|t| t.steps.iter().rev());
     let commit =
         steps.clone().flat_map(|s| s.commits.iter().rev()).map(|(_, _, m)| format!("last committed “{}”", text::one_line(m, 70))).next();
     let answer = notes.turns.last().and_then(|t| t.answer.as_ref()).map(|(_, a)| text::one_line(a, 90)).filter(|a| !a.is_empty());
     let said = steps.map(|s| &s.say).find(|s| s.chars().count() > 12).map(|s| format!("working on it: {}", text::one_line(s, 70)));
-    let state = if notes.open { said.or(commit) } else { answer.or(commit).or(said) };
-    let joined = match (goal, state) {
-        (Some(goal), Some(state)) => format!("“{goal}” — {state}"),
-        (Some(one), None) => format!("“{one}”"),
-        (None, Some(one)) => one,
-        (None, None) => "A part of a session without requests.".to_owned(),
+    let committing = notes.turns.last().is_some_and(|t| t.steps.iter().any(|s| !s.commits.is_empty()));
+    let state = if committing { answer.or(commit) } else { answer.or(said).or(commit) };
+    let joined = match state {
+        Some(state) => format!("{goal} — {state}"),
+        None => goal,
     };
     text::one_line(&joined, SHORT_CHARS)
 }

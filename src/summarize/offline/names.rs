@@ -36,7 +36,16 @@ pub(super) struct Name<'t> {
 /// Longest name that is taken, bytes: longer ones are data.
 const LONGEST: usize = 120;
 
-/// For each byte: 1 part of a word, 2 joins words into a name, 0 neither.
+/// What a byte can be in a name; 0 ends it.
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+const UNDER: u8 = 8;
+const JOIN: u8 = 16;
+/// A colon; together with a slash it may be an address.
+const COLON: u8 = 32;
+const SLASH: u8 = 64;
+
 static CLASS: [u8; 256] = classes();
 
 #[allow(clippy::indexing_slicing, reason = "both run below 256")]
@@ -45,8 +54,13 @@ const fn classes() -> [u8; 256] {
     let mut b = 0_u8;
     loop {
         table[b as usize] = match b {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => 1,
-            b'.' | b'/' | b'-' | b':' | b'@' | b'~' | b'\\' => 2,
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'_' => UNDER,
+            b'.' | b'-' | b'@' | b'~' | b'\\' => JOIN,
+            b':' => COLON,
+            b'/' => SLASH,
             _ => 0,
         };
         if b == u8::MAX {
@@ -56,28 +70,34 @@ const fn classes() -> [u8; 256] {
     }
 }
 
-fn is_word(b: u8) -> bool {
-    CLASS.get(usize::from(b)) == Some(&1)
+fn class(b: u8) -> u8 {
+    CLASS.get(usize::from(b)).copied().unwrap_or(0)
 }
 
-fn in_run(b: u8) -> bool {
-    CLASS.get(usize::from(b)).is_some_and(|c| *c != 0)
+fn is_word(b: u8) -> bool {
+    class(b) & (LOWER | UPPER | DIGIT | UNDER) != 0
 }
 
 /// Calls `found` for every name in the text.
 pub(super) fn scan<'t>(text: &'t str, mut found: impl FnMut(Name<'t>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(skip) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| in_run(*b))) {
+    while let Some(skip) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| class(*b) != 0)) {
         let start = at + skip;
-        let len = bytes.get(start..).map_or(0, |rest| rest.iter().position(|b| !in_run(*b)).unwrap_or(rest.len()));
+        let first = bytes.get(start).map_or(0, |b| class(*b));
+        let mut later = 0;
+        let mut len = 1;
+        while let Some(kind) = bytes.get(start + len).map(|b| class(*b)).filter(|kind| *kind != 0) {
+            later |= kind;
+            len += 1;
+        }
         at = start + len;
-        if len < 3 {
+        // Plain words, capitalized or not, are most of any text.
+        if len < 3 || later == LOWER && first & (LOWER | UPPER) != 0 || later == UPPER && first == UPPER {
             continue;
         }
         let Some(run) = text.get(start..at) else { continue };
-        // A run that touches text of another script is a piece of a word.
-        if let Some(scheme) = run.find("://") {
+        if let Some(scheme) = if later & COLON != 0 && later & SLASH != 0 { run.find("://") } else { None } {
             let from = run.get(..scheme).map_or(0, |s| s.rfind(|c: char| !c.is_ascii_alphabetic()).map_or(0, |n| n + 1));
             let end =
                 bytes.get(start + from..).map_or(at, |rest| start + from + rest.iter().position(|b| ends_url(*b)).unwrap_or(rest.len()));
@@ -150,18 +170,18 @@ fn is_dotfile(piece: &str) -> bool {
         || (piece.starts_with('.') && piece.contains('/'))
 }
 
-/// Ends of file names that make a bare `name.end` a file.
+/// Ends of file names that make a bare `name.end` a file, sorted.
 const ENDS: &[&str] = &[
-    "rs", "ts", "tsx", "js", "jsx", "mjs", "cjs", "py", "go", "java", "kt", "c", "h", "cc", "cpp", "hpp", "cs", "rb", "php", "swift", "sh",
-    "bash", "zsh", "ps1", "sql", "md", "mdx", "txt", "rst", "json", "jsonl", "json5", "yaml", "yml", "toml", "ini", "cfg", "conf", "lock",
-    "html", "css", "scss", "vue", "svelte", "xml", "csv", "tsv", "env", "log", "png", "jpg", "jpeg", "svg", "gif", "pdf", "zip", "gz",
-    "wasm", "proto", "ex", "exs", "erl", "hs", "lua", "zig", "nix", "tf", "gradle", "ipynb", "r", "jl", "dart", "scala", "clj", "patch",
-    "diff",
+    "bash", "c", "cc", "cfg", "cjs", "clj", "conf", "cpp", "cs", "css", "csv", "dart", "diff", "env", "erl", "ex", "exs", "gif", "go",
+    "gradle", "gz", "h", "hpp", "hs", "html", "ini", "ipynb", "java", "jl", "jpeg", "jpg", "js", "json", "json5", "jsonl", "jsx", "kt",
+    "lock", "log", "lua", "md", "mdx", "mjs", "nix", "patch", "pdf", "php", "png", "proto", "ps1", "py", "r", "rb", "rs", "rst", "scala",
+    "scss", "sh", "sql", "svelte", "svg", "swift", "tf", "toml", "ts", "tsv", "tsx", "txt", "vue", "wasm", "xml", "yaml", "yml", "zig",
+    "zip", "zsh",
 ];
 
 /// Whether a bare name ends as files do.
 pub(super) fn is_file_name(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && ENDS.contains(&end))
+    name.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && end.len() <= 6 && ENDS.binary_search(&end).is_ok())
 }
 
 /// What a piece of text is, if a name.

@@ -175,7 +175,11 @@ fn unfilter(part: &str) -> &str {
 }
 
 fn key(shown: &str) -> String {
-    let kept: Vec<&str> = words(shown).filter(|w| !w.starts_with('-') && !w.starts_with('>') && !w.starts_with("2>")).take(3).collect();
+    let kept: Vec<&str> = words(shown)
+        .take_while(|w| !w.starts_with(['"', '\'']))
+        .filter(|w| !w.starts_with('-') && !w.starts_with('>') && !w.starts_with("2>"))
+        .take(3)
+        .collect();
     kept.join(" ")
 }
 
@@ -221,20 +225,22 @@ pub(super) struct Outcome {
 
 static COUNTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)\b\d+ (?:tests? |specs? |examples? |checks? )?(?:passed|failed|failing|passing|failures?)\b[^\n]{0,60}|test result: \w+[^\n]{0,80}|\bok \(\d+ tests?[^\n]{0,20}\)|\bran \d+ tests? in [^\n]{0,20}|\bfound \d+ (?:errors?|warnings?)[^\n]{0,30}",
+        r"(?i)(?-u:\b)[0-9]+ (?:tests? |specs? |examples? |checks? )?(?:passed|failed|failing|passing|failures?)(?-u:\b)[^\n]{0,60}|test result: \w+[^\n]{0,80}|(?-u:\b)ok \([0-9]+ tests?[^\n]{0,20}\)|(?-u:\b)ran [0-9]+ tests? in [^\n]{0,20}|(?-u:\b)found [0-9]+ (?:errors?|warnings?)[^\n]{0,30}",
     )
     .ok()
 });
 
-static FAILED_COUNT: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i)\b[1-9]\d* (?:tests? |specs? )?(?:failed|failing|failures?)\b|test result: FAILED|\bFAILED \(").ok());
+static FAILED_COUNT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)(?-u:\b)[1-9][0-9]* (?:tests? |specs? )?(?:failed|failing|failures?)(?-u:\b)|test result: FAILED|(?-u:\b)FAILED \(")
+        .ok()
+});
 
 static ERRORS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i-u:error|fail|panic|exception|fatal|traceback|cannot|can't|could not|denied|not found|undefined|unresolved|enoent|refused|timed? ?out|segfault|segmentation|not ok|no such|invalid|✗|✖|×|assert)").ok()
 });
 
 static EXIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)(?:exited with(?: exit)? code|exit(?:ed)?(?: with)?(?: code| status)?[:=]?|exit code:?) ?(\d{1,3})\b").ok()
+    Regex::new(r"(?i)(?:exited with(?: exit)? code|exit(?:ed)?(?: with)?(?: code| status)?[:=]?|exit code:?) ?([0-9]{1,3})(?-u:\b)").ok()
 });
 
 /// Bytes at the end of an output where an exit code is looked for.

@@ -6,175 +6,19 @@ use std::io;
 
 use indexmap::IndexMap;
 
-use super::facts::{self, Facts, NOWHERE, Voice};
-use super::names;
+use super::args::{argv, changed_names, strings};
+use super::clean::clean;
+use super::facts::{Facts, NOWHERE, Voice};
+use super::notes::{Ask, Check, Failure, Kind, Notes, Pending, Run, Said, Step, Turn};
 use super::outcome::{self, Command, Outcome, Weight};
 use super::todo::{self, Todo};
 use super::words;
 use crate::engine::cut::starts_turn;
 use crate::engine::files::Files;
-use crate::engine::serialize::WRAPPERS;
 use crate::session::message::Call;
-use crate::session::{Block, Ix, Json, Message, Role};
+use crate::session::{Block, Ix, Message, Role};
 use crate::summarize::Request;
 use crate::text;
-
-/// A sentence that someone said.
-#[derive(Debug, Clone)]
-pub(super) struct Said {
-    /// The entry.
-    pub entry: Ix,
-    /// The sentence.
-    pub text: String,
-    /// How much it is what it was taken for.
-    pub strength: u8,
-}
-
-/// A request of the user.
-#[derive(Debug, Clone)]
-pub(super) struct Ask {
-    /// The entry.
-    pub entry: Ix,
-    /// What was asked, cleaned; a very long one has lost its middle.
-    pub text: String,
-}
-
-/// A command that was run, or a call that failed.
-#[derive(Debug, Clone)]
-pub(super) struct Run {
-    /// The entry of the result.
-    pub entry: Ix,
-    /// The command.
-    pub command: Command,
-    /// How it ended; `None` while no result has come.
-    pub outcome: Option<Outcome>,
-}
-
-/// What the assistant said and did until it spoke again.
-#[derive(Debug, Clone)]
-pub(super) struct Step {
-    /// The entry.
-    pub entry: Ix,
-    /// What it said first.
-    pub say: String,
-    /// Files it changed.
-    pub changes: IndexMap<u32, Change>,
-    /// Commands it ran.
-    pub runs: Vec<Run>,
-    /// Commits: branch, hash, message; branch and hash are empty when git's answer was not seen.
-    pub commits: Vec<(String, String, String)>,
-    /// Other tools it called, with what for.
-    pub calls: Vec<String>,
-}
-
-/// What a step changed in a file.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Change {
-    /// How often.
-    pub times: u32,
-    /// Names that the new text defines or uses first.
-    pub names: Vec<String>,
-}
-
-/// A request and what came of it.
-#[derive(Debug, Clone)]
-pub(super) struct Turn {
-    /// The entry that opened it.
-    pub entry: Ix,
-    /// What was asked, short.
-    pub ask: String,
-    /// The steps.
-    pub steps: Vec<Step>,
-    /// The first telling sentence of the last answer, when the turn ended with one.
-    pub answer: Option<(Ix, String)>,
-}
-
-/// A call whose result has not come yet.
-#[derive(Debug, Clone)]
-pub(super) struct Pending {
-    /// The entry of the call.
-    pub entry: Ix,
-    /// The tool and what it was called with, short.
-    pub what: String,
-    kind: Kind,
-}
-
-#[derive(Debug, Clone)]
-enum Kind {
-    Run(Command),
-    File(u32, bool),
-    Todo,
-    Other,
-}
-
-/// A command that keeps failing, or failed and was put right.
-#[derive(Debug, Clone)]
-pub(super) struct Failure {
-    /// How it is shown.
-    pub shown: String,
-    /// The exit code.
-    pub code: Option<i64>,
-    /// The line that says why.
-    pub error: String,
-    /// How often it failed in a row.
-    pub times: u32,
-    /// Where it failed last.
-    pub entry: Ix,
-    /// The text counter then.
-    pub at: u32,
-    /// Where it passed.
-    pub fixed: Option<Ix>,
-}
-
-/// A check and its latest result.
-#[derive(Debug, Clone)]
-pub(super) struct Check {
-    /// How it is shown.
-    pub shown: String,
-    /// Times it passed and failed.
-    pub passed: u32,
-    /// Times it failed.
-    pub failed: u32,
-    /// The latest result.
-    pub last: Outcome,
-    /// Its entry.
-    pub entry: Ix,
-    /// What kind of command it is.
-    pub weight: Weight,
-}
-
-/// All that was noted.
-#[derive(Debug)]
-pub(super) struct Notes {
-    /// Requests in order: the first, and the latest.
-    pub asks: Vec<Ask>,
-    /// Rules in order.
-    pub rules: Vec<Said>,
-    /// Turns in order.
-    pub turns: Vec<Turn>,
-    /// The task list.
-    pub todo: Todo,
-    /// Decisions and causes.
-    pub decisions: Vec<Said>,
-    /// Announced next steps of the latest answers.
-    pub nexts: Vec<Said>,
-    /// Sentences that say that something is finished.
-    pub claims: Vec<(Ix, Vec<String>)>,
-    /// Failures by command.
-    pub failures: IndexMap<String, Failure>,
-    /// Checks by command.
-    pub checks: IndexMap<String, Check>,
-    /// Calls without a result.
-    pub pending: IndexMap<String, Pending>,
-    /// Summaries of branches that stand among the messages.
-    pub summaries: Vec<(Ix, String)>,
-    /// What the assistant said last, whole.
-    pub last_say: Option<Ask>,
-    /// Whether the latest request has no answer yet.
-    pub open: bool,
-    /// Names and files.
-    pub facts: Facts,
-}
 
 /// Turns that are kept at most; the oldest after the first go.
 const MOST_TURNS: usize = 512;
@@ -185,6 +29,7 @@ const MOST_SAID: usize = 256;
 /// Chars of a request.
 const ASK_CHARS: usize = 12_000;
 
+/// The pass.
 pub(super) struct Reader<'r> {
     request: &'r Request<'r>,
     notes: Notes,
@@ -269,6 +114,10 @@ impl<'r> Reader<'r> {
             }
         }
         self.turn(ix, text::one_line(&told, 200));
+        // The first request is kept for good, so a command of the agent itself must not take its place.
+        if self.notes.asks.len() == 1 && is_request(&told) && !self.notes.asks.iter().any(|ask| is_request(&ask.text)) {
+            self.notes.asks.clear();
+        }
         self.notes.asks.push(Ask { entry: ix, text: told });
         if self.notes.asks.len() > 64 {
             self.notes.asks.remove(1);
@@ -309,7 +158,16 @@ impl<'r> Reader<'r> {
         let content = clean(said);
         self.notes.facts.take(&content, Voice::Assistant, NOWHERE, ix);
         let sentences = words::sentences(&content);
-        let lead = words::first_telling(&sentences).map(|s| text::one_line(&words::plain(s), 220)).unwrap_or_default();
+        // What is said in sentences tells more than the first point of a list.
+        let listed = |line: &str| {
+            line.trim_start().starts_with(['-', '*', '#', '•', '|', '+']) || line.trim_start().starts_with(|c: char| c.is_ascii_digit())
+        };
+        let prose: Vec<&str> = content.lines().map(|line| if listed(line) { "" } else { line }).collect();
+        let prose = prose.join("\n");
+        let lead = words::first_telling(&words::sentences(&prose))
+            .or_else(|| words::first_telling(&sentences))
+            .map(|s| text::one_line(&words::plain(s), 220))
+            .unwrap_or_default();
         let mut in_next = false;
         let mut nexts = Vec::new();
         for line in content.lines() {
@@ -525,7 +383,6 @@ impl<'r> Reader<'r> {
             failed: 0,
             last: Outcome::default(),
             entry: ix,
-            weight: command.weight,
         });
         check.passed += u32::from(!outcome.failed);
         check.failed += u32::from(outcome.failed);
@@ -558,54 +415,9 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Text of the session as a summary may hold it: data URLs noted, control sequences gone, secrets masked, and tags of
-/// ours unable to act. Masking comes before anything is measured or cut, so that no half of a secret survives.
-pub(super) fn clean(content: &str) -> Cow<'_, str> {
-    fn then<'a>(text: Cow<'a, str>, step: impl for<'x> Fn(&'x str) -> Cow<'x, str>) -> Cow<'a, str> {
-        match text {
-            Cow::Borrowed(text) => step(text),
-            Cow::Owned(text) => Cow::Owned(step(&text).into_owned()),
-        }
-    }
-    let noted = then(text::elide_data_urls(content), elide_encoded);
-    let stripped = then(noted, text::strip);
-    let masked = then(stripped, |text| text::Redactor::secrets().redact(text).text);
-    then(masked, |text| text::neutralize_tags(text, WRAPPERS))
-}
-
-/// Chars of a run without any separator from which on it is encoded data, whatever it is: twice a SHA-512 in hex is 256, and
-/// no name is as long.
-const ENCODED: usize = 257;
-
-/// Replaces long runs of base64 that stand in the text without a data URL by a note of their length.
-fn elide_encoded(content: &str) -> Cow<'_, str> {
-    let encoded = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-    let bytes = content.as_bytes();
-    let mut out = String::new();
-    let mut copied = 0;
-    let mut at = 0;
-    while at + ENCODED <= bytes.len() {
-        // A run of this length covers every place that is a multiple of it; where that place is no part of one, skip.
-        let probe = at + ENCODED - 1;
-        if !bytes.get(probe).is_some_and(encoded) {
-            at = probe + 1;
-            continue;
-        }
-        let back = bytes.get(at..=probe).map_or(0, |window| window.iter().rev().take_while(|b| encoded(b)).count());
-        let start = probe + 1 - back;
-        let len = back + bytes.get(probe + 1..).map_or(0, |rest| rest.iter().take_while(|b| encoded(b)).count());
-        if len >= ENCODED {
-            out.push_str(content.get(copied..start).unwrap_or_default());
-            out.push_str(&format!("[{len} encoded characters]"));
-            copied = start + len;
-        }
-        at = start + len;
-    }
-    if copied == 0 {
-        return Cow::Borrowed(content);
-    }
-    out.push_str(content.get(copied..).unwrap_or_default());
-    Cow::Owned(out)
+/// Whether a message of the user asks for something, and is neither a command of the agent itself nor a word or two.
+pub(super) fn is_request(text: &str) -> bool {
+    !(text.starts_with('/') && text.split_whitespace().count() <= 2) && text.chars().count() > 3
 }
 
 fn new_step(entry: Ix, say: String) -> Step {
@@ -622,52 +434,5 @@ fn push_bounded(list: &mut Vec<Said>, said: Said) {
         let weakest = list.iter().map(|s| s.strength).min().unwrap_or(0);
         let at = list.iter().position(|s| s.strength == weakest).unwrap_or(0);
         list.remove(at);
-    }
-}
-
-/// A command given as a list of words.
-fn argv(json: &Json<'_>) -> Option<String> {
-    let words: Vec<&str> = json.items().iter().filter_map(Json::str).collect();
-    match words.as_slice() {
-        [] => None,
-        ["bash" | "sh" | "zsh", flag, script] if flag.starts_with('-') => Some((*script).to_owned()),
-        words => Some(words.join(" ")),
-    }
-}
-
-/// Names that a change brings in: those that it defines, else those of its first lines. The old text is no news.
-fn changed_names(args: &Json<'_>) -> Vec<String> {
-    let text = |key: &str| args.get(key).str();
-    let new = ["newText", "new_string", "new_str", "content", "file_text", "patch", "input", "diff"].iter().find_map(|key| text(key));
-    let edits = args.get("edits").items().first().and_then(|edit| edit.get("new_string").str().or(edit.get("newText").str()));
-    let Some(new) = new.or(edits) else { return Vec::new() };
-    let new = clean(text::clip(new, 8 << 10)).into_owned();
-    let old = ["oldText", "old_string", "old_str"].iter().find_map(|key| text(key)).unwrap_or_default();
-    let mut defined = Vec::new();
-    let mut used = Vec::new();
-    names::scan(&new, |name| {
-        if name.shape == names::Shape::Ident && name.text.len() < 40 && !name.text.starts_with("this.") && !old.contains(name.text) {
-            let list = if facts::is_defined(&new, name.at) { &mut defined } else { &mut used };
-            if list.len() < 3 && !list.iter().any(|known| known == name.text) {
-                list.push(name.text.to_owned());
-            }
-        }
-    });
-    defined.extend(used);
-    defined.dedup();
-    defined.truncate(3);
-    defined
-}
-
-/// All strings of the arguments, a line each.
-fn strings(json: &Json<'_>, out: &mut String, depth: u8) {
-    match json {
-        Json::Str(s) => {
-            out.push_str(s);
-            out.push('\n');
-        }
-        Json::Array(items) if depth < 8 => items.iter().for_each(|item| strings(item, out, depth + 1)),
-        Json::Object(members) if depth < 8 => members.iter().for_each(|(_, value)| strings(value, out, depth + 1)),
-        _ => {}
     }
 }

@@ -58,12 +58,13 @@ impl Section {
             (Section::Goal, _) => 22,
             (Section::Rules, _) => 18,
             (Section::Done, Purpose::TurnPrefix) => 30,
-            (Section::Done, Purpose::Handoff) => 16,
-            (Section::Done, _) => 20,
+            (Section::Done, Purpose::Handoff) => 14,
+            (Section::Done, _) => 15,
+            (Section::Active, Purpose::TurnPrefix) => 25,
             (Section::Active, _) => 10,
             (Section::Blocked, Purpose::Branch) => 16,
             (Section::Blocked, _) => 10,
-            (Section::Decisions, _) => 10,
+            (Section::Decisions, _) => 6,
             (Section::Next, Purpose::Handoff) => 18,
             (Section::Next, _) => 10,
             (Section::Context, _) => 45,
@@ -73,7 +74,7 @@ impl Section {
 
 /// The order in which sections choose.
 const CHOOSING: [Section; 7] =
-    [Section::Goal, Section::Rules, Section::Blocked, Section::Active, Section::Next, Section::Done, Section::Decisions];
+    [Section::Goal, Section::Rules, Section::Blocked, Section::Active, Section::Next, Section::Decisions, Section::Done];
 
 /// Something that may stand in the summary.
 #[derive(Debug, Clone, Default)]
@@ -89,6 +90,9 @@ pub(super) struct Item {
     /// Tokens, once counted.
     pub cost: u64,
 }
+
+/// Order of the first item that is new; carried ones stand before it.
+pub(super) const NEW: u64 = 1 << 40;
 
 /// What was chosen.
 #[derive(Debug)]
@@ -167,8 +171,25 @@ impl Chosen {
         for section in CHOOSING {
             let share = self.budget * section.share(self.purpose) / 100;
             let room = share.min(keep.saturating_sub(self.used));
-            self.fill_one(section, candidates, room);
+            match section {
+                Section::Done | Section::Decisions => self.fill_mixed(section, candidates, room, 45),
+                _ => self.fill_one(section, candidates, room),
+            }
         }
+    }
+
+    /// Fills a section up to `room` tokens, of which `share` percent go to items that are carried over when there are any:
+    /// what happened before is told in few words already, and would lose to what is new line by line.
+    fn fill_mixed(&mut self, section: Section, candidates: &mut [(Section, Vec<Item>)], room: u64, share: u64) {
+        let Some((_, items)) = candidates.iter_mut().find(|(s, _)| *s == section) else { return };
+        let (carried, fresh): (Vec<Item>, Vec<Item>) = std::mem::take(items).into_iter().partition(|item| item.order < NEW);
+        let before = self.used;
+        let mut lists = [(section, carried)];
+        self.fill_one(section, &mut lists, if fresh.is_empty() { room } else { room * share / 100 });
+        let [(_, mut rest)] = lists;
+        rest.extend(fresh);
+        *items = rest;
+        self.fill_one(section, candidates, room.saturating_sub(self.used - before));
     }
 
     /// Fills a section by value up to `room` tokens; what does not fit stays a candidate.

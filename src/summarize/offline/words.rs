@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use super::phrases::{CHATTER, DECISIONS, DONE, NEXT, NO_ORDER, ORDERS, REASONS, STRONG, WISHES};
+
 /// Bytes of a text that are looked at for sentences: more is a pasted file, not talk.
 const TALK_BYTES: usize = 64 << 10;
 
@@ -79,207 +81,10 @@ fn abbreviates(line: &str, start: usize, at: usize) -> bool {
         || word.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Whether `phrase` (lower case) stands in `text` (lower case) between word limits. A phrase in a script without blanks
-/// needs no limits.
-fn has(text: &str, phrase: &str) -> bool {
-    let spaced = phrase.chars().all(|c| !is_unspaced(c));
-    text.match_indices(phrase).any(|(at, _)| {
-        let before = text.get(..at).and_then(|t| t.chars().next_back());
-        let after = text.get(at + phrase.len()..).and_then(|t| t.chars().next());
-        !spaced || (before.is_none_or(|c| !c.is_alphanumeric()) && after.is_none_or(|c| !c.is_alphanumeric()))
-    })
-}
-
 /// Characters of scripts that are written without blanks between words.
 pub(super) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{0e00}'..='\u{0e7f}' | '\u{20000}'..='\u{3ffff}')
 }
-
-/// Words that make a sentence a standing rule wherever they stand.
-const STRONG: &[&str] = &[
-    "always",
-    "never",
-    "must",
-    "must not",
-    "mustn't",
-    "from now on",
-    "under no circumstances",
-    "at all times",
-    "forbidden",
-    "do not ever",
-    "immer",
-    "niemals",
-    "nie",
-    "auf keinen fall",
-    "muss",
-    "müssen",
-    "darf nicht",
-    "dürfen nicht",
-    "verboten",
-    "ab jetzt",
-    "unbedingt",
-    "toujours",
-    "jamais",
-    "il faut",
-    "doit",
-    "interdit",
-    "ne doit pas",
-    "siempre",
-    "nunca",
-    "jamás",
-    "debe",
-    "prohibido",
-    "sempre",
-    "mai",
-    "deve",
-    "proibido",
-    "всегда",
-    "никогда",
-    "нельзя",
-    "обязательно",
-    "запрещено",
-    "altijd",
-    "nooit",
-    "zawsze",
-    "nigdy",
-    "her zaman",
-    "asla",
-    "必须",
-    "必須",
-    "不要",
-    "不得",
-    "不能",
-    "禁止",
-    "始终",
-    "总是",
-    "永远",
-    "务必",
-    "一定要",
-    "只能",
-    "切勿",
-    "必ず",
-    "常に",
-    "してはいけない",
-    "しないで",
-    "絶対",
-    "절대",
-    "항상",
-    "반드시",
-    "하지 마",
-    "금지",
-];
-
-/// Openings of an order: at the start of a sentence or clause.
-const ORDERS: &[&str] = &[
-    "don't",
-    "dont",
-    "do not",
-    "no ",
-    "avoid",
-    "only",
-    "use only",
-    "please use",
-    "please don't",
-    "please do not",
-    "please keep",
-    "prefer",
-    "make sure",
-    "be sure to",
-    "ensure",
-    "remember to",
-    "remember that",
-    "stop using",
-    "stop doing",
-    "keep the",
-    "keep it",
-    "leave",
-    "stick to",
-    "instead of",
-    "bitte",
-    "verwende",
-    "benutze",
-    "kein",
-    "keine",
-    "nicht",
-    "n'utilise",
-    "utilise",
-    "no uses",
-    "usa ",
-    "evita",
-    "не ",
-    "используй",
-    "только",
-    "请",
-    "別",
-    "别",
-    "只用",
-    "使って",
-    "ください",
-];
-
-/// Words that state a preference wherever they stand.
-const WISHES: &[&str] = &[
-    "i prefer",
-    "i'd prefer",
-    "prefer",
-    "i want you to always",
-    "should never",
-    "should always",
-    "should not",
-    "shouldn't",
-    "should be",
-    "needs to",
-    "need to be",
-    "only",
-    "no need",
-    "not allowed",
-    "please use",
-    "don't use",
-    "do not use",
-    "don't want",
-    "do not want",
-    "make sure",
-    "instead of",
-    "rather than",
-    "nur",
-    "bevorzuge",
-    "solo",
-    "seulement",
-    "uniquement",
-    "только",
-    "предпочитаю",
-    "优先",
-    "最好",
-    "偏好",
-    "だけ",
-    "べき",
-    "only want",
-];
-
-/// Beginnings that look like orders and are none.
-const NO_ORDER: &[&str] = &[
-    "don't you",
-    "don't we",
-    "don't i",
-    "i don't understand",
-    "i don't know",
-    "i don't see",
-    "i don't think",
-    "i don't get",
-    "no idea",
-    "no worries",
-    "no problem",
-    "no,",
-    "no.",
-    "no it",
-    "no that",
-    "don't worry",
-    "not only",
-    "if only",
-    "the only",
-    "only one",
-    "the only one",
-];
 
 /// How much a sentence of the user is a standing rule: 0 is not, 1 a wish, 2 an order, 3 a rule in so many words.
 pub(super) fn rule_strength(sentence: &str) -> u8 {
@@ -290,13 +95,13 @@ pub(super) fn rule_strength(sentence: &str) -> u8 {
     }
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
     let question = lower.trim_end().ends_with(['?', '？']);
-    if STRONG.iter().any(|word| has(&lower, word)) {
+    if STRONG.is_in(&lower) {
         return if question { 1 } else { 3 };
     }
     if question {
         return 0;
     }
-    let excused = NO_ORDER.iter().any(|word| lower.starts_with(word) || has(&lower, word));
+    let excused = NO_ORDER.split('|').any(|word| lower.contains(word));
     let clauses = lower.split([',', ';', ':', '(']).map(str::trim_start);
     let ordered = clauses
         .map(|clause| {
@@ -305,7 +110,7 @@ pub(super) fn rule_strength(sentence: &str) -> u8 {
                 .fold(clause, |c, lead| c.strip_prefix(lead).unwrap_or(c).trim_start())
         })
         .any(|clause| {
-            ORDERS.iter().any(|order| {
+            ORDERS.split('|').any(|order| {
                 clause
                     .strip_prefix(order)
                     .is_some_and(|rest| order.ends_with(' ') || !rest.starts_with(|c: char| c.is_alphanumeric() && !is_unspaced(c)))
@@ -314,7 +119,7 @@ pub(super) fn rule_strength(sentence: &str) -> u8 {
     if ordered && !excused {
         return 2;
     }
-    u8::from(!excused && WISHES.iter().any(|word| has(&lower, word)))
+    u8::from(!excused && WISHES.is_in(&lower))
 }
 
 /// Whether a line is more likely pasted output than talk.
@@ -329,77 +134,6 @@ pub(super) fn looks_like_output(line: &str) -> bool {
     odd * 8 > chars || begins || numbered || line.contains("\\n") || line.contains("\":")
 }
 
-const DECISIONS: &[&str] = &[
-    "decided",
-    "decision",
-    "we'll use",
-    "we will use",
-    "i'll use",
-    "i will use",
-    "going with",
-    "go with",
-    "chose",
-    "choose",
-    "chosen",
-    "instead of",
-    "rather than",
-    "opted",
-    "settled on",
-    "agreed",
-    "sticking with",
-    "the right approach",
-    "best approach",
-    "root cause",
-    "the cause is",
-    "the fix is",
-    "turns out",
-    "trade-off",
-    "tradeoff",
-    "entschieden",
-    "stattdessen",
-    "weil",
-    "décidé",
-    "plutôt que",
-    "decidido",
-    "en lugar de",
-    "porque",
-    "решил",
-    "потому что",
-    "вместо",
-    "决定",
-    "采用",
-    "改用",
-    "因为",
-    "原因是",
-    "方針",
-    "ことにし",
-    "代わりに",
-    "結論",
-    "결정",
-    "대신",
-];
-
-const REASONS: &[&str] = &[
-    "because",
-    "so that",
-    "the problem is",
-    "the issue is",
-    "the bug is",
-    "due to",
-    "as it",
-    "therefore",
-    "otherwise",
-    "weil",
-    "damit",
-    "parce que",
-    "porque",
-    "потому что",
-    "因为",
-    "由于",
-    "ため",
-    "때문",
-];
-
 /// How much a sentence tells a decision or a cause: 0 is none, higher with a reason and with names in it.
 pub(super) fn decision_strength(sentence: &str) -> u8 {
     let chars = sentence.chars().count();
@@ -408,141 +142,42 @@ pub(super) fn decision_strength(sentence: &str) -> u8 {
         return 0;
     }
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
-    let decided = DECISIONS.iter().any(|word| has(&lower, word));
-    let reason = REASONS.iter().any(|word| has(&lower, word));
+    let decided = DECISIONS.is_in(&lower);
+    let reason = REASONS.is_in(&lower);
     match (decided, reason) {
         (true, true) => 3,
         (true, false) => 2,
-        (false, true) => 1,
+        // A reason alone is worth carrying when it is about something with a name.
+        (false, true) if chars >= 40 && sentence.contains('`') => 1,
+        (false, true) => 0,
         (false, false) => 0,
     }
 }
 
-const DONE: &[&str] = &[
-    "done",
-    "finished",
-    "completed",
-    "complete",
-    "implemented",
-    "fixed",
-    "resolved",
-    "added",
-    "merged",
-    "shipped",
-    "released",
-    "works now",
-    "passes now",
-    "all pass",
-    "erledigt",
-    "fertig",
-    "behoben",
-    "terminé",
-    "fini",
-    "corrigé",
-    "hecho",
-    "terminado",
-    "готово",
-    "сделано",
-    "исправлено",
-    "完成",
-    "已完成",
-    "修复",
-    "完了",
-    "修正しました",
-    "완료",
-];
-
 /// Whether a sentence says that something is finished.
 pub(super) fn says_done(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    DONE.iter().any(|word| has(&lower, word))
+    DONE.is_in(&lower)
         && !["not done", "not yet", "isn't", "not finished", "not complete", "once", "when ", "if ", "todo", "noch nicht"]
             .iter()
             .any(|no| lower.contains(no))
 }
 
-const NEXT: &[&str] = &[
-    "next step",
-    "next steps",
-    "next:",
-    "next,",
-    "next up",
-    "remaining",
-    "still to do",
-    "still need",
-    "todo:",
-    "to do:",
-    "what's left",
-    "left to do",
-    "as a next step",
-    "nächster schritt",
-    "nächste schritte",
-    "als nächstes",
-    "prochaine étape",
-    "próximo paso",
-    "следующий шаг",
-    "осталось",
-    "下一步",
-    "接下来",
-    "次のステップ",
-    "次は",
-    "残り",
-    "다음 단계",
-];
-
 /// Whether a sentence, or the heading of a list, tells what comes next.
 pub(super) fn says_next(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     let lower = lower.trim_matches(['*', ' ']);
-    NEXT.iter().any(|word| lower.starts_with(word))
-        || (lower.ends_with(':') && lower.len() < 60 && NEXT.iter().any(|word| has(lower, word.trim_end_matches([':', ',']))))
+    NEXT.split('|').any(|word| lower.starts_with(word))
+        || (lower.ends_with(':') && lower.len() < 60 && NEXT.split('|').any(|word| lower.contains(word.trim_end_matches([':', ',']))))
 }
-
-/// Openings of an assistant that carry nothing.
-const CHATTER: &[&str] = &[
-    "good catch",
-    "good thinking",
-    "good point",
-    "good idea",
-    "good question",
-    "great",
-    "perfect",
-    "excellent",
-    "you're right",
-    "you're absolutely right",
-    "absolutely",
-    "sure",
-    "of course",
-    "certainly",
-    "okay",
-    "ok",
-    "alright",
-    "i see",
-    "got it",
-    "understood",
-    "makes sense",
-    "i understand",
-    "sorry",
-    "i apologize",
-    "my apologies",
-    "hmm",
-    "now i have a complete picture",
-    "yes",
-    "done",
-    "thanks",
-    "thank you",
-    "no problem",
-    "interesting",
-    "wow",
-];
 
 /// Whether a sentence is nothing but politeness or an announcement.
 pub(super) fn is_chatter(sentence: &str) -> bool {
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
     let bare = lower.trim_end_matches(['.', '!', ':', ',', ' ', '…']);
-    CHATTER.contains(&bare)
+    CHATTER.split('|').any(|c| c == bare)
         || bare.chars().count() < 3
-        || CHATTER.iter().any(|c| bare.strip_prefix(c).is_some_and(|rest| rest.starts_with(['!', '.', ',']) && rest.len() < 12))
+        || CHATTER.split('|').any(|c| bare.strip_prefix(c).is_some_and(|rest| rest.starts_with(['!', '.', ',']) && rest.len() < 12))
         || [
             "let me ",
             "i'll ",
@@ -569,7 +204,7 @@ pub(super) fn is_chatter(sentence: &str) -> bool {
 /// The first sentence that is not chatter.
 pub(super) fn first_telling<'t>(sentences: &[&'t str]) -> Option<&'t str> {
     let telling = |s: &&str| !is_chatter(s) && !looks_like_output(s);
-    let whole = |s: &&str| !s.ends_with([':', '：']) && (s.chars().count() >= 16 || s.chars().any(is_unspaced));
+    let whole = |s: &&str| !s.trim_end_matches('*').ends_with([':', '：']) && (s.chars().count() >= 16 || s.chars().any(is_unspaced));
     sentences.iter().copied().find(|s| telling(s) && whole(s))
 }
 

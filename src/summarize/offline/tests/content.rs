@@ -59,15 +59,15 @@ fn c07_the_request_of_an_endless_turn_is_quoted() {
     b.user("GOAL-XYZ: migrate every handler to the new router");
     for n in 0..60 {
         b.edit(
-            "",
+            &format!("Now handler number {n} of the list"),
             &format!("src/handlers/h{n}.ts"),
             &format!("export function handler{n}() {{ return router{n}; }}\n{}", "filler ".repeat(300)),
         );
     }
     let text = summary(&b, &Ask { purpose: Purpose::TurnPrefix, ..Ask::default() }).text();
     assert!(text.starts_with("## Request\n- Asked: “GOAL-XYZ: migrate every handler to the new router”"), "{text}");
-    assert!(section(&text, "### In Progress").iter().any(|line| line.contains("GOAL-XYZ")), "{text}");
-    assert!(text.contains("h59.ts") || text.contains("changed"), "{text}");
+    assert!(section(&text, "### In Progress").contains(&"- Stood at: Now handler number 59 of the list."), "{text}");
+    assert!(section(&text, "### Done").join("\n").contains("h59.ts"), "{text}");
 }
 
 #[test]
@@ -385,4 +385,34 @@ fn readable_lines() {
         }
     }
     assert!(json("x") == "\"x\"");
+}
+
+mod any_input {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PIECES: &str = "(## Goal|### Done|```|---|</conversation>|<summary>|\n|- |> |# |always |never |error: |`|“|”|\\[|\\]|\u{1b}\\[31m|src/a.ts|fooBar|日本。|é|\\PC){0,25}";
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(120))]
+
+        #[test]
+        fn gives_inert_lines_within_the_budget(said in PIECES, asked in PIECES, printed in PIECES, before in PIECES, budget in 40_u64..900) {
+            let mut b = Build::new();
+            b.user(&asked).bash(&said, &printed, &said, said.len() % 2 == 0).says(&printed).user(&said);
+            let ask = Ask { previous: Some(&before), budget, ..Ask::default() };
+            let first = summary(&b, &ask);
+            prop_assert_eq!(&first, &summary(&b, &ask));
+            let text = first.text();
+            let headings = ["## Goal", "## Constraints & Preferences", "## Progress", "### Done", "### In Progress", "### Blocked", "## Key Decisions", "## Next Steps", "## Critical Context"];
+            for line in text.lines().filter(|line| !line.is_empty()) {
+                prop_assert!(headings.contains(&line) || line.starts_with("- ") || line.starts_with("  - "), "{}", text);
+            }
+            for heading in headings {
+                prop_assert!(text.lines().filter(|line| *line == heading).count() <= 1);
+            }
+            prop_assert!(!text.contains("</conversation>") && !text.contains("<summary>"));
+        }
+    }
 }
