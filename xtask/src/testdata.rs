@@ -180,7 +180,9 @@ mod tests {
     fn the_committed_files_are_what_the_generator_writes() {
         let fresh = tempfile::tempdir().unwrap();
         write(fresh.path()).unwrap();
-        let (fresh, committed) = (below(fresh.path()), below(&committed()));
+        let (fresh, mut committed) = (below(fresh.path()), below(&committed()));
+        // Answers that were recorded, not generated; the tests of triggers read them.
+        assert!(committed.remove("triggers.json").is_some());
         let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<BTreeSet<_>>();
         assert_eq!(names(&fresh), names(&committed), "run `cargo run -p xtask -- testdata`");
         for (name, bytes) in &fresh {
