@@ -185,7 +185,8 @@ impl Look<'_> {
             object.insert("transcript".to_owned(), rows?.into());
         }
         if let Some(found) = report.cut.as_ref() {
-            out::cut(&mut object, report, found);
+            let found = found.as_ref().map(|found| (&found.cut, &found.amounts)).map_err(|nothing| nothing.code());
+            out::cut(&mut object, session, &report.path.entries, found);
         }
         if let Some(sizes) = &report.sizes {
             object.insert("sizes".to_owned(), out::sizes(session, sizes));

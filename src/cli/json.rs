@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::cut::Nothing;
-use crate::run::inspect::{CutReport, Overview, Report, Sizes};
+use crate::engine::cut::{Amount, Amounts, Cut};
+use crate::run::inspect::{Overview, Report, Sizes};
 use crate::run::{Done, RunError};
 use crate::session::{Ix, Problem, Session};
 use crate::settings::Settings;
@@ -67,27 +67,20 @@ pub(super) fn overview(
 }
 
 /// `cut` and `cut_reason`.
-pub(super) fn cut(object: &mut Map<String, Value>, report: &Report, found: &Result<CutReport, Nothing>) {
-    let session = &report.session;
-    let at = |position: usize| id(session, report.path.entries.get(position));
-    let (cut, reason) = match found {
-        Err(nothing) => (Value::Null, Value::from(nothing.code())),
-        Ok(found) => {
-            let amount = |a: &crate::engine::cut::Amount| json!({"messages": a.messages, "tokens": a.count.tokens});
-            let estimated = [&found.summarize, &found.turn_prefix, &found.keep].iter().any(|a| a.count.estimated);
-            let cut = &found.cut;
-            let value = json!({
-                "first_kept_id": at(cut.first_kept), "first_kept_message_id": at(cut.first_message), "is_split_turn": cut.turn_start.is_some(),
-                "turn_start_id": cut.turn_start.map_or(Value::Null, at), "keep_recent_tokens": cut.budget, "window_start_id": at(cut.window_start),
-                "previous_compaction_id": cut.previous.map_or(Value::Null, at),
-                "summarize": amount(&found.summarize), "turn_prefix": amount(&found.turn_prefix), "keep": amount(&found.keep), "estimated": estimated,
-                "candidates": cut.candidates.iter().map(|c| at(*c)).collect::<Vec<_>>(),
-            });
-            (value, Value::Null)
-        }
-    };
-    object.insert("cut".to_owned(), cut);
-    object.insert("cut_reason".to_owned(), reason);
+pub(super) fn cut(object: &mut Map<String, Value>, session: &Session, path: &[Ix], found: Result<(&Cut, &Amounts), &str>) {
+    let at = |position: usize| id(session, path.get(position));
+    let amount = |a: &Amount| json!({"messages": a.messages, "tokens": a.count.tokens});
+    let value = found.ok().map(|(cut, amounts)| {
+        json!({
+            "first_kept_id": at(cut.first_kept), "first_kept_message_id": at(cut.first_message), "is_split_turn": cut.turn_start.is_some(),
+            "turn_start_id": cut.turn_start.map_or(Value::Null, at), "keep_recent_tokens": cut.budget, "window_start_id": at(cut.window_start),
+            "previous_compaction_id": cut.previous.map_or(Value::Null, at),
+            "summarize": amount(&amounts.summarize), "turn_prefix": amount(&amounts.turn_prefix), "keep": amount(&amounts.keep),
+            "estimated": amounts.estimated(), "candidates": cut.candidates.iter().map(|c| at(*c)).collect::<Vec<_>>(),
+        })
+    });
+    object.insert("cut".to_owned(), value.unwrap_or_default());
+    object.insert("cut_reason".to_owned(), found.err().map_or(Value::Null, Value::from));
 }
 
 /// `files`.
@@ -137,33 +130,19 @@ pub(super) fn settings(settings: &Settings) -> Value {
 /// The receipt of a compaction, with its cut and files.
 pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
     let receipt = &done.receipt;
-    match &done.plan {
-        Some(plan) => {
-            let session = &done.session;
-            let at = |position: usize| id(session, plan.path.get(position));
-            let cut = &plan.cut;
-            let messages = |selection: &crate::engine::serialize::Selection| selection.told.len() + selection.left_out.len();
-            let value = json!({
-                "first_kept_id": at(cut.first_kept), "first_kept_message_id": at(cut.first_message), "is_split_turn": cut.turn_start.is_some(),
-                "turn_start_id": cut.turn_start.map_or(Value::Null, at), "keep_recent_tokens": cut.budget, "window_start_id": at(cut.window_start),
-                "previous_compaction_id": cut.previous.map_or(Value::Null, at),
-                "summarize": {"messages": messages(&plan.history), "tokens": null}, "turn_prefix": {"messages": messages(&plan.prefix), "tokens": null},
-                "keep": {"messages": plan.kept.len(), "tokens": null}, "candidates": cut.candidates.iter().map(|c| at(*c)).collect::<Vec<_>>(),
-            });
-            object.insert("cut".to_owned(), value);
-            object.insert("cut_reason".to_owned(), Value::Null);
-            object.insert("files".to_owned(), files(&plan.files));
-        }
-        None => {
-            object.insert("cut".to_owned(), Value::Null);
-            object.insert("cut_reason".to_owned(), receipt.reason.map_or(Value::Null, Value::from));
-            object.insert("files".to_owned(), Value::Null);
-        }
-    }
-    object.insert(
-        "triggers".to_owned(),
-        json!({"fired": receipt.trigger.is_some(), "reason": receipt.trigger, "will_retry": receipt.will_retry}),
-    );
+    let path = done.plan.as_ref().map(|plan| plan.path.as_slice()).unwrap_or_default();
+    let found = match (&done.plan, &done.amounts) {
+        (Some(plan), Some(amounts)) => Ok((&plan.cut, amounts)),
+        _ => Err(receipt.reason.unwrap_or_default()),
+    };
+    cut(object, &done.session, path, found);
+    object.insert("files".to_owned(), done.plan.as_ref().map_or(Value::Null, |plan| files(&plan.files)));
+    let fired = |reason: &str| receipt.trigger == Some(reason);
+    let triggers = json!({
+        "overflow": fired("overflow"), "incomplete": fired("incomplete"), "threshold": fired("threshold"), "idle": fired("idle"),
+        "fired": receipt.trigger.is_some(), "reason": receipt.trigger, "will_retry": receipt.will_retry, "promotion": null,
+    });
+    object.insert("triggers".to_owned(), triggers);
     let rows = [
         ("action", receipt.action.name().into()),
         ("reason", receipt.reason.map_or(Value::Null, Value::from)),

@@ -185,16 +185,16 @@ fn overview(out: &mut String, name: &str, report: &Report, window: &Window) -> i
 
 fn cut_line(report: &Report, found: &CutReport) -> String {
     let at = report.path.entries.get(found.cut.first_message).map_or("", |ix| report.session.id(*ix));
-    let about = if found.summarize.count.estimated { "≈ " } else { "" };
-    let summarized = found.summarize.messages + found.turn_prefix.messages;
-    let tokens = found.summarize.count.tokens + found.turn_prefix.count.tokens;
+    let about = if found.amounts.summarize.count.estimated { "≈ " } else { "" };
+    let summarized = found.amounts.summarize.messages + found.amounts.turn_prefix.messages;
+    let tokens = found.amounts.summarize.count.tokens + found.amounts.turn_prefix.count.tokens;
     let split = if found.cut.turn_start.is_some() { ", inside a turn" } else { "" };
     format!(
         "summarize {} ({about}{} tokens), keep {} ({} tokens) from {}{split}",
         counted(summarized as u64, "message"),
         number(tokens),
-        counted(found.keep.messages as u64, "message"),
-        number(found.keep.count.tokens),
+        counted(found.amounts.keep.messages as u64, "message"),
+        number(found.amounts.keep.count.tokens),
         text::one_line(at, 40)
     )
 }

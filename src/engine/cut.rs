@@ -241,7 +241,7 @@ pub fn cut(counter: &mut Counter<'_>, path: &[Ix], settings: CutSettings<'_>) ->
             let starts: Vec<usize> =
                 (window.start..path.len()).filter(|at| path.get(*at).is_some_and(|ix| may_start(session, *ix))).collect();
             let Some(by_budget) = by_budget(counter, path, &starts, budget)? else {
-                return Ok(Err(Nothing::NoSafeCut));
+                return Ok(Err(Nothing::Fits));
             };
             let first_start = legality.first().map(|(at, _)| *at);
             if first_start == Some(by_budget) || first_start.is_none() {
@@ -348,7 +348,7 @@ fn keep_from(session: &Session, path: &[Ix], candidates: &[usize], legality: &[(
     Err(CutError::NoCandidate { id: id.to_owned(), why, nearest })
 }
 
-/// Numbers of a cut for a report.
+/// Messages of a part and their tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Amount {
     /// Messages.
@@ -357,10 +357,35 @@ pub struct Amount {
     pub count: Count,
 }
 
-/// Counts the messages of a part.
-///
-/// # Errors
-/// When an entry cannot be read.
-pub fn amount(counter: &mut Counter<'_>, entries: &[Ix]) -> io::Result<Amount> {
-    Ok(Amount { messages: entries.len(), count: counter.entries(entries)? })
+/// What a cut means in numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Amounts {
+    /// What is summarized.
+    pub summarize: Amount,
+    /// What of the split turn is summarized.
+    pub turn_prefix: Amount,
+    /// What stays.
+    pub keep: Amount,
+}
+
+impl Amounts {
+    /// Counts the parts of a cut.
+    ///
+    /// # Errors
+    /// When an entry cannot be read.
+    pub fn of(counter: &mut Counter<'_>, path: &[Ix], cut: &Cut) -> io::Result<Amounts> {
+        let session = counter.session();
+        let mut amount =
+            |entries: &[Ix]| -> io::Result<Amount> { Ok(Amount { messages: entries.len(), count: counter.entries(entries)? }) };
+        // The kept part first: it was counted to find the cut, and the rest is extrapolated from it in a large session.
+        let keep = amount(&cut.kept(session, path))?;
+        let turn_prefix = amount(&cut.turn_prefix(session, path))?;
+        Ok(Amounts { summarize: amount(&cut.summarized(session, path))?, turn_prefix, keep })
+    }
+
+    /// Whether any of the numbers was extrapolated.
+    #[must_use]
+    pub fn estimated(&self) -> bool {
+        [self.summarize, self.turn_prefix, self.keep].iter().any(|amount| amount.count.estimated)
+    }
 }

@@ -7,12 +7,13 @@ use super::open::{Input, Opened, open};
 use super::receipt::{Action, Receipt};
 use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
-use crate::engine::cut::CutSettings;
+use crate::engine::cut::{Amounts, CutSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Reason};
 use crate::session::{Context, Ix, Path, Role, Session, SessionError};
 use crate::store::{self, Appended, Fingerprint, State, StoreError};
 use crate::summarize::{Purpose, Request, SummarizeError, Summarizer, Summary};
+use crate::text::redact::Redactor;
 
 /// When a compaction is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +69,8 @@ pub struct Done {
     pub plan: Option<Plan>,
     /// The session that was planned on.
     pub session: Session,
+    /// What the cut of the plan means in numbers.
+    pub amounts: Option<Amounts>,
     /// The words and their tokens, when there are any.
     pub summary: Option<(Summary, u64)>,
 }
@@ -124,7 +127,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     };
     if path.entries.is_empty() {
         let receipt = nothing(receipt, "empty", "there is no entry");
-        return finish(job, Done { receipt, plan: None, session: opened.session, summary: None });
+        return finish(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
     }
     may_append(session, &path)?;
     warn(session, &path, job, &mut receipt);
@@ -141,7 +144,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         Ok(fired) => fired,
         Err((reason, why)) => {
             let receipt = nothing(receipt, reason, why);
-            return finish(job, Done { receipt, plan: None, session: opened.session, summary: None });
+            return finish(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
         }
     };
     receipt.trigger = Some(reason.name());
@@ -154,9 +157,10 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         Ok(plan) => plan,
         Err(why) => {
             let receipt = nothing(receipt, why.code(), why.text());
-            return finish(job, Done { receipt, plan: None, session: opened.session, summary: None });
+            return finish(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
         }
     };
+    let amounts = Some(Amounts::of(&mut counter, &plan.path, &plan.cut)?);
     receipt.warnings.extend(plan.previous.as_ref().and_then(|p| p.warning.clone()));
     receipt.summarized_messages = plan.history.told.len() + plan.prefix.told.len() + compaction::dropped(&plan).len();
     receipt.kept_messages = plan.kept.len();
@@ -166,7 +170,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     receipt.estimated = plan.estimate.counted.estimated;
     if job.off {
         let receipt = nothing(receipt, "off", "the strategy is off");
-        return finish(job, Done { receipt, plan: Some(plan), session: opened.session, summary: None });
+        return finish(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary: None });
     }
 
     if !receipt.dry_run {
@@ -202,7 +206,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         receipt.reason = Some("no_gain");
         receipt.why = Some(format!("the context would not shrink: {} tokens before, {counted_after} after", before.tokens));
         receipt.bytes.1 = Some(receipt.bytes.0);
-        return finish(job, Done { receipt, plan: Some(plan), session: opened.session, summary });
+        return finish(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary });
     }
 
     let newline = u64::from(!session.ends_in_newline()?);
@@ -211,17 +215,19 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     receipt.bytes.1 = Some(receipt.bytes.0 + newline + line.len() as u64);
     if matches!(job.target, Target::InPlace) {
         (services.progress)("writing");
-        let Some(print) = &opened.print else { return finish(job, Done { receipt, plan: Some(plan), session: opened.session, summary }) };
+        let Some(print) = &opened.print else {
+            return finish(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary });
+        };
         let leaf = plan.path.last().copied();
         let mut accept = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &id));
         match store::append(print, &line, store::WAIT, &mut accept)? {
             Appended::Stale => return Ok(None),
             Appended::Written { offset, .. } => receipt.bytes.1 = Some(offset + line.len() as u64),
         }
-        return Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, summary }));
+        return Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }));
     }
     write_copy(job, session, Some(&line))?;
-    Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, summary }))
+    Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }))
 }
 
 /// A session that is not changed is still written where a copy was asked for.
@@ -354,6 +360,8 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
         (true, true) => prefix_share(session, plan, budget),
         (true, false) => budget,
     };
+    // Lines of one file may be lines of one key, so they are masked together.
+    let context: Vec<String> = Redactor::secrets().redact(&words.context.join("\n")).text.lines().map(str::to_owned).collect();
     let request = Request {
         session,
         selection: &plan.history,
@@ -361,7 +369,7 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
         previous,
         kept: &plan.kept,
         focus: words.focus,
-        context: words.context,
+        context: &context,
         budget: budget - prefix_budget,
         tokenizer: words.tokenizer,
     };

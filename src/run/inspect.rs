@@ -7,7 +7,7 @@ use std::path::{Path as FsPath, PathBuf};
 use super::RunError;
 use super::open::{Input, Opened, open};
 use crate::engine::compaction;
-use crate::engine::cut::{self, Amount, Cut, CutSettings, Legality, Nothing};
+use crate::engine::cut::{self, Amounts, Cut, CutSettings, Legality, Nothing};
 use crate::engine::files::Files;
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::usage::{self, Estimate};
@@ -116,12 +116,8 @@ pub struct CompactionInfo {
 pub struct CutReport {
     /// The cut.
     pub cut: Cut,
-    /// What would be summarized.
-    pub summarize: Amount,
-    /// What of the split turn would be summarized.
-    pub turn_prefix: Amount,
-    /// What would stay.
-    pub keep: Amount,
+    /// What it means.
+    pub amounts: Amounts,
     /// Every place of the window that was considered, with the verdict.
     pub places: Vec<(usize, Legality)>,
 }
@@ -161,7 +157,12 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
     let path = opened.path(job.leaf.as_deref())?;
     let wanted = job.wanted;
     let session = &opened.session;
-    let mut counter = Counter::new(session, job.tokenizer, if job.exact { Effort::Exact } else { Effort::Glance });
+    let effort = match (job.exact, wanted.sizes || wanted.summary) {
+        (true, _) => Effort::Exact,
+        (false, true) => Effort::Receipt,
+        (false, false) => Effort::Glance,
+    };
+    let mut counter = Counter::new(session, job.tokenizer, effort);
     let context = wanted.context.then(|| context(&mut counter, &path)).transpose()?;
     let settings = CutSettings { keep_recent: job.keep_recent, keep_from: job.keep_from.as_deref() };
     let mut cut = None;
@@ -211,12 +212,9 @@ fn context(counter: &mut Counter<'_>, path: &Path) -> io::Result<Vec<(Role, Ix, 
 
 fn cut_report(counter: &mut Counter<'_>, path: &Path, cut: Cut) -> io::Result<CutReport> {
     let session = counter.session();
-    // The kept part first: it was counted to find the cut, and the rest is extrapolated from it in a large session.
-    let keep = cut::amount(counter, &cut.kept(session, &path.entries))?;
-    let turn_prefix = cut::amount(counter, &cut.turn_prefix(session, &path.entries))?;
-    let summarize = cut::amount(counter, &cut.summarized(session, &path.entries))?;
+    let amounts = Amounts::of(counter, &path.entries, &cut)?;
     let places = cut::legality(session, &path.entries, &window(session, &path.entries)?);
-    Ok(CutReport { cut, summarize, turn_prefix, keep, places })
+    Ok(CutReport { cut, amounts, places })
 }
 
 fn summarize(

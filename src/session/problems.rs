@@ -139,6 +139,7 @@ impl Findings<'_> {
 /// When an entry cannot be read.
 pub fn find(session: &Session, path: &Path, blobs: Option<&FsPath>) -> io::Result<Vec<Problem>> {
     let mut findings = Findings { session, list: lines(session) };
+    name_entries(&mut findings);
     header(&mut findings);
     duplicates(&mut findings)?;
     tree(&mut findings, path);
@@ -224,6 +225,22 @@ fn lines(session: &Session) -> Vec<Problem> {
         list.push(Problem { code, severity: code.severity(), line: Some(fault.line), offset: Some(fault.offset), id: None, message });
     }
     list
+}
+
+/// Gives findings about a line's bytes the id of the entry that stands on it, when it is the only one.
+fn name_entries(findings: &mut Findings<'_>) {
+    let lines: HashSet<u32> = findings.list.iter().filter_map(|p| p.line).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let mut entries: HashMap<u32, Option<Ix>> = HashMap::new();
+    for (ix, entry) in findings.session.all().filter(|(_, e)| e.is_node() && lines.contains(&e.line)) {
+        entries.entry(entry.line).and_modify(|only| *only = None).or_insert(Some(ix));
+    }
+    for problem in &mut findings.list {
+        let entry = problem.line.and_then(|line| entries.get(&line).copied().flatten());
+        problem.id = entry.map(|ix| findings.session.id(ix).to_owned());
+    }
 }
 
 fn header(findings: &mut Findings<'_>) {

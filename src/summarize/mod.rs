@@ -34,7 +34,8 @@ pub struct Request<'a> {
     pub selection: &'a Selection,
     /// What the summary is for.
     pub purpose: Purpose,
-    /// The summary that is to be updated, without file tags.
+    /// The summary that is to be updated, without file tags. For a turn prefix: the summary of the history, which stands before
+    /// it and need not be said again.
     pub previous: Option<&'a str>,
     /// The messages that stay verbatim behind the summary; what is near to them matters more.
     pub kept: &'a [Ix],

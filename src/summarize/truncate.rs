@@ -1,7 +1,7 @@
 //! The deterministic stub: the first bytes of the text that would have been summarized. It tests wiring and makes no
 //! claim to keep what matters.
 
-use super::{Line, Request, SummarizeError, Summarizer, Summary};
+use super::{Line, Purpose, Request, SummarizeError, Summarizer, Summary};
 use crate::engine::serialize::{Form, serialize};
 use crate::text;
 
@@ -20,7 +20,7 @@ impl Summarizer for Truncate {
     fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError> {
         let told = serialize(request.session, request.selection, Form::default())?;
         let all = match request.previous {
-            Some(previous) if !previous.is_empty() => format!("{previous}\n\n{told}"),
+            Some(previous) if !previous.is_empty() && request.purpose == Purpose::History => format!("{previous}\n\n{told}"),
             _ => told,
         };
         let quoted = text::escape::quote_headings(&all);
