@@ -146,9 +146,14 @@ proptest! {
                 Err(CutError::NoCandidate { nearest, id: named, .. }) => {
                     prop_assert!(!candidates.contains(&at), "{id} is a candidate and was refused");
                     prop_assert_eq!(&named, id);
-                    let before = candidates.iter().rev().find(|c| **c < at);
-                    let after = candidates.iter().find(|c| **c > at);
-                    let want: Vec<&str> = before.into_iter().chain(after).map(|c| all[*c].as_str()).collect();
+                    // One on each side; two of the same where the other has none.
+                    let (before, after): (Vec<usize>, Vec<usize>) = candidates.iter().partition(|c| **c < at);
+                    let want = match (before.as_slice(), after.as_slice()) {
+                        ([.., last], [first, ..]) => vec![*last, *first],
+                        ([], after) => after.iter().copied().take(2).collect(),
+                        (before, []) => before[before.len().saturating_sub(2)..].to_vec(),
+                    };
+                    let want: Vec<&str> = want.into_iter().map(|c| all[c].as_str()).collect();
                     prop_assert_eq!(nearest, want);
                 }
                 Err(CutError::Read(error)) => prop_assert!(false, "{error}"),

@@ -278,7 +278,7 @@ pub fn cut(path: &[&Value], keep: u64) -> Result<Cut, &'static str> {
     let has_message_before = |at: usize| path[window..at].iter().any(|e| is_message(e));
     let starts: Vec<usize> = (window..path.len()).filter(|at| may_start(path[*at])).collect();
     let fits = |at: usize| path[at..].iter().map(|e| tokens(e)).sum::<u64>() <= budget;
-    let Some(chosen) = starts.iter().copied().find(|at| fits(*at)).or(starts.last().copied()) else { return Err("no safe cut") };
+    let Some(chosen) = starts.iter().copied().find(|at| fits(*at)).or(starts.last().copied()) else { return Err("fits") };
     if !has_message_before(chosen) {
         return Err("fits");
     }
