@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+use crate::engine::prune::PruneSettings;
 use crate::engine::tokens::Tokenizer;
 use crate::engine::trigger::{Limits, Threshold};
 
@@ -47,24 +48,28 @@ pub struct Name {
     pub default: &'static str,
 }
 
-macro_rules! names {
-    ($($key:ident $flag:literal $env:literal $default:literal),* $(,)?) => {
-        /// All settings.
-        pub const NAMES: &[Name] = &[$(Name { key: stringify!($key), flag: $flag, env: $env, default: $default }),*];
-    };
+const fn name(key: &'static str, flag: &'static str, env: &'static str, default: &'static str) -> Name {
+    Name { key, flag, env, default }
 }
 
-names! {
-    context_window "--context-window" "EPITOME_CONTEXT_WINDOW" "",
-    reserve_tokens "--reserve-tokens" "EPITOME_RESERVE_TOKENS" "",
-    keep_recent_tokens "--keep-recent-tokens" "EPITOME_KEEP_RECENT_TOKENS" "20000",
-    threshold "--threshold" "EPITOME_THRESHOLD" "",
-    tokenizer "--tokenizer" "EPITOME_TOKENIZER" "o200k",
-    model "--model" "EPITOME_MODEL" "",
-    enabled "--enabled" "EPITOME_ENABLED" "true",
-    summary_tokens "--summary-tokens" "EPITOME_SUMMARY_TOKENS" "4096",
-    blob_dir "--blob-dir" "EPITOME_BLOB_DIR" "",
-}
+/// All settings.
+pub const NAMES: &[Name] = &[
+    name("context_window", "--context-window", "EPITOME_CONTEXT_WINDOW", ""),
+    name("reserve_tokens", "--reserve-tokens", "EPITOME_RESERVE_TOKENS", ""),
+    name("keep_recent_tokens", "--keep-recent-tokens", "EPITOME_KEEP_RECENT_TOKENS", "20000"),
+    name("threshold", "--threshold", "EPITOME_THRESHOLD", ""),
+    name("tokenizer", "--tokenizer", "EPITOME_TOKENIZER", "o200k"),
+    name("model", "--model", "EPITOME_MODEL", ""),
+    name("enabled", "--enabled", "EPITOME_ENABLED", "true"),
+    name("summary_tokens", "--summary-tokens", "EPITOME_SUMMARY_TOKENS", "4096"),
+    name("blob_dir", "--blob-dir", "EPITOME_BLOB_DIR", ""),
+    name("archive_dir", "--archive-dir", "EPITOME_ARCHIVE_DIR", ""),
+    name("prune.protect_tokens", "--protect-tokens", "EPITOME_PRUNE_PROTECT_TOKENS", "40000"),
+    name("prune.min_savings", "--min-savings", "EPITOME_PRUNE_MIN_SAVINGS", "20000"),
+    name("prune.min_result_tokens", "--min-result-tokens", "EPITOME_PRUNE_MIN_RESULT_TOKENS", "50"),
+    name("prune.stale_suffix_tokens", "--stale-suffix-tokens", "EPITOME_PRUNE_STALE_SUFFIX_TOKENS", "8000"),
+    name("prune.stale_idle_minutes", "--stale-idle-minutes", "EPITOME_PRUNE_STALE_IDLE_MINUTES", "30"),
+];
 
 /// The settings, typed.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +92,12 @@ pub struct Settings {
     pub summary_tokens: u64,
     /// Folder of externalized image data; `None` means one beside the agent's data.
     pub blob_dir: Option<PathBuf>,
+    /// Folder of archives; `None` means beside each session.
+    pub archive_dir: Option<PathBuf>,
+    /// When to prune what.
+    pub prune: PruneSettings,
+    /// How little must stand after a result, and how long nobody must have worked, for the per-turn pass: tokens, minutes.
+    pub stale: (u64, u64),
     /// Each setting with its value as typed (empty: not set) and where it came from, in the table's order.
     pub shown: Vec<(Name, String, Origin)>,
 }
@@ -146,6 +157,9 @@ impl Settings {
             enabled: true,
             summary_tokens: 0,
             blob_dir: None,
+            archive_dir: None,
+            prune: PruneSettings::default(),
+            stale: (0, 0),
             shown: Vec::new(),
         };
         for name in NAMES {
@@ -198,6 +212,12 @@ impl Settings {
                 self.summary_tokens = tokens;
             }
             "blob_dir" => self.blob_dir = Some(PathBuf::from(text)),
+            "archive_dir" => self.archive_dir = Some(PathBuf::from(text)),
+            "prune.protect_tokens" => self.prune.protect_tokens = amount(text)?,
+            "prune.min_savings" => self.prune.min_savings = amount(text)?,
+            "prune.min_result_tokens" => self.prune.min_result_tokens = amount(text)?,
+            "prune.stale_suffix_tokens" => self.stale.0 = amount(text)?,
+            "prune.stale_idle_minutes" => self.stale.1 = amount(text)?,
             _ => {}
         }
         Ok(())
@@ -259,22 +279,29 @@ fn read_file(path: &Path) -> Result<Vec<(String, String, u32)>, SettingsError> {
     let broken = |line, what: String| SettingsError::File { path: path.to_owned(), line, what };
     let table = DeTable::parse(&text).map_err(|e| broken(line_at(e.span().map_or(0, |s| s.start)), e.message().to_owned()))?;
     let mut found = Vec::new();
-    for (key, value) in table.get_ref() {
-        let line = line_at(key.span().start);
-        let name = key.get_ref().to_string();
-        if !NAMES.iter().any(|n| n.key == name) {
-            let near = NAMES.iter().map(|n| n.key).find(|k| k.starts_with(name.get(..3).unwrap_or(&name)));
-            let hint = near.map_or_else(String::new, |k| format!("; did you mean '{k}'?"));
-            return Err(broken(line, format!("'{name}' is no setting{hint}")));
+    let mut open = vec![(String::new(), table.get_ref())];
+    while let Some((prefix, table)) = open.pop() {
+        for (key, value) in table {
+            let line = line_at(key.span().start);
+            let name = format!("{prefix}{}", key.get_ref());
+            let text = match value.get_ref() {
+                DeValue::Table(inner) if NAMES.iter().any(|n| n.key.starts_with(&format!("{name}."))) => {
+                    open.push((format!("{name}."), inner));
+                    continue;
+                }
+                _ if !NAMES.iter().any(|n| n.key == name) => {
+                    let near = NAMES.iter().map(|n| n.key).find(|k| k.starts_with(name.get(..name.len().min(8)).unwrap_or(&name)));
+                    let hint = near.map_or_else(String::new, |k| format!("; did you mean '{k}'?"));
+                    return Err(broken(line, format!("'{name}' is no setting{hint}")));
+                }
+                DeValue::String(text) => text.to_string(),
+                DeValue::Integer(number) => number.as_str().to_owned(),
+                DeValue::Float(number) => number.as_str().to_owned(),
+                DeValue::Boolean(on) => on.to_string(),
+                _ => return Err(broken(line, format!("{name}: a plain value is wanted"))),
+            };
+            found.push((name, text, line));
         }
-        let text = match value.get_ref() {
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(number) => number.as_str().to_owned(),
-            DeValue::Float(number) => number.as_str().to_owned(),
-            DeValue::Boolean(on) => on.to_string(),
-            _ => return Err(broken(line, format!("{name}: a plain value is wanted"))),
-        };
-        found.push((name, text, line));
     }
     Ok(found)
 }

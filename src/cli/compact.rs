@@ -1,11 +1,9 @@
 //! `epitome compact`.
 
-use std::path::Path;
-
 use super::args::{Compact, Strategy, SummarizerName, When};
 use super::batch::{self, Item, Said};
-use super::{Status, Usage, json as out, output, show};
-use crate::run::{Action, CompactJob, Input, RunError, Services, Target, Trigger};
+use super::{Status, Writer, json as out, output, show};
+use crate::run::{Action, CompactJob, RunError, Services, Trigger};
 use crate::settings::Settings;
 use crate::summarize::Summarizer;
 use crate::summarize::offline::Offline;
@@ -14,12 +12,11 @@ use crate::summarize::truncate::Truncate;
 /// Runs the command.
 pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
     let common = &args.common;
-    let settings = super::settings(common)?;
+    let settings = super::settings(common, Vec::new())?;
     let now = super::now(common)?;
     let items = batch::items(common)?;
-    let to_stdout = args.output.as_deref() == Some(Path::new("-"))
-        || (args.output.is_none() && items.list.iter().any(|item| item.input == Input::Stdin));
-    check(args, &items)?;
+    let writer = Writer { dry_run: args.dry_run, in_place: args.in_place, output: args.output.as_deref(), overwrite: args.overwrite };
+    writer.check(&items)?;
     let context = match &args.context_file {
         Some(file) => {
             let text = std::fs::read_to_string(file)
@@ -33,37 +30,14 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
         SummarizerName::Truncate => &Truncate,
     };
     let _loading = settings.tokenizer.preload();
-    let work = Work { args, settings: &settings, now: &now, several: items.several, context: &context, summarizer };
-    batch::run(common, &items, to_stdout && !args.dry_run, |item| work.one(item))
-}
-
-/// What the flags mean together.
-fn check(args: &Compact, items: &batch::Items) -> anyhow::Result<()> {
-    if items.several && args.output.is_some() {
-        return Err(Usage::new("--output takes the result of one session", "compact several in place, with --in-place"));
-    }
-    if items.several && !args.in_place && !args.dry_run {
-        return Err(Usage::new(
-            "several sessions are changed in place only when that is said",
-            "add --in-place, or --dry-run to see the plan",
-        ));
-    }
-    let stdin = items.list.iter().any(|item| item.input == Input::Stdin);
-    if stdin && (items.several || args.in_place) {
-        return Err(Usage::new("standard input is one session that goes to standard output", "name it alone, without --in-place"));
-    }
-    if let (Some(output), [item]) = (&args.output, items.list.as_slice())
-        && let Some(input) = item.input.path()
-        && let (Ok(a), Ok(b)) = (std::fs::canonicalize(output), std::fs::canonicalize(input))
-        && a == b
-    {
-        return Err(Usage::new("--output names the session itself", "leave --output out to change it in place"));
-    }
-    Ok(())
+    let to_stderr = writer.to_stdout(&items);
+    let work = Work { args, writer, settings: &settings, now: &now, several: items.several, context: &context, summarizer };
+    batch::run(common, &items, to_stderr, |item| work.one(item))
 }
 
 struct Work<'a> {
     args: &'a Compact,
+    writer: Writer<'a>,
     settings: &'a Settings,
     now: &'a str,
     several: bool,
@@ -75,13 +49,7 @@ impl Work<'_> {
     fn one(&self, item: &Item) -> Result<Said, RunError> {
         let (args, settings) = (self.args, self.settings);
         let common = &args.common;
-        let target = match (&args.output, &item.input) {
-            _ if args.dry_run => Target::Nowhere,
-            (Some(path), _) if path.as_os_str() == "-" => Target::Stdout,
-            (Some(path), _) => Target::File { path: path.clone(), overwrite: args.overwrite },
-            (None, Input::Stdin) => Target::Stdout,
-            (None, Input::File(_)) => Target::InPlace,
-        };
+        let target = self.writer.target(&item.input);
         let progress = super::progress(common);
         let job = CompactJob {
             input: item.input.clone(),

@@ -17,7 +17,7 @@ use crate::summarize::offline::Offline;
 /// Runs the command.
 pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
     let common = &args.common;
-    let settings = super::settings(common)?;
+    let settings = super::settings(common, Vec::new())?;
     let shows = shows(args);
     if shows == [Show::Settings] && common.sessions.is_empty() && common.files_from.is_none() {
         let text = if common.json {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
         .collect::<Result<_, _>>()?;
     let items = batch::items(common)?;
     let wanted = wanted(&shows);
-    let counts = wanted.overview || wanted.context || wanted.cut || wanted.sizes || wanted.summary;
+    let counts = wanted.overview || wanted.context || wanted.cut || wanted.sizes || wanted.summary || wanted.prune;
     let _loading = if counts { settings.tokenizer.preload() } else { None };
     let look = Look { args, settings: &settings, shows: &shows, wanted, allowed: &allowed };
     batch::run(common, &items, false, |item| look.one(item))
@@ -64,8 +64,10 @@ fn shows(args: &Inspect) -> Vec<Show> {
             Show::Transcript,
             Show::Cut,
             Show::Sizes,
+            Show::Prune,
             Show::Files,
             Show::Summary,
+            Show::Revisions,
             Show::Problems,
             Show::Settings,
         ];
@@ -94,6 +96,8 @@ fn wanted(shows: &[Show]) -> Wanted {
         summary: has(Show::Summary),
         sizes: has(Show::Sizes),
         problems: has(Show::Problems) || overview,
+        prune: has(Show::Prune),
+        revisions: has(Show::Revisions),
     }
 }
 
@@ -121,6 +125,8 @@ impl Look<'_> {
             keep_from: self.args.keep_from.clone(),
             summary_tokens: settings.summary_tokens,
             blobs: settings.blob_dir.clone(),
+            archive_dir: settings.archive_dir.clone(),
+            prune: settings.prune.clone(),
         };
         let mut report = crate::run::inspect(&job, &Offline)?;
         progress("");
@@ -196,6 +202,12 @@ impl Look<'_> {
         }
         if let Some(found) = &report.summary {
             object.insert("summary".to_owned(), out::summary(session, found.as_ref()));
+        }
+        if let Some(plan) = &report.prune {
+            object.insert("prune".to_owned(), out::prune(session, plan, None));
+        }
+        if let Some((list, _)) = &report.revisions {
+            object.insert("revisions".to_owned(), out::revisions(list));
         }
         if let Some(list) = &report.problems {
             object.insert("problems".to_owned(), out::problems(list));

@@ -3,8 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::engine::cut::{Amount, Amounts, Cut};
+use crate::engine::prune::PrunePlan;
 use crate::run::inspect::{Overview, Report, Sizes};
-use crate::run::{Done, RunError};
+use crate::run::rewrite::Revision;
+use crate::run::{Done, PruneDone, RunError};
 use crate::session::{Ix, Problem, Session};
 use crate::settings::Settings;
 use crate::summarize::Summary;
@@ -165,6 +167,49 @@ pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
         ("dry_run", receipt.dry_run.into()),
         ("warnings", json!(receipt.warnings)),
         ("summary", summary(&done.session, done.summary.as_ref())),
+    ];
+    object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
+}
+
+/// `prune`: what pruning does or would do; `saved_bytes` is known only when the lines were made.
+pub(super) fn prune(session: &Session, plan: &PrunePlan, saved_bytes: Option<u64>) -> Value {
+    let rows =
+        plan.results.iter().map(|r| json!({"id": session.id(r.entry), "reason": r.reason.name(), "tokens": r.tokens, "saved": r.saved}));
+    json!({"would_prune": plan.worth_it, "saved_tokens": plan.saved, "saved_bytes": saved_bytes, "results": rows.collect::<Vec<_>>()})
+}
+
+/// `revisions`.
+pub(super) fn revisions(list: &[Revision]) -> Value {
+    let rows = list.iter().map(|r| {
+        let about = &r.reference;
+        json!({
+            "revision": about.revision, "generation": about.generation, "kind": about.kind.name(), "sha256": about.sha256,
+            "bytes": about.bytes, "file": about.file, "state": r.state,
+        })
+    });
+    rows.collect()
+}
+
+/// The receipt of a pruning.
+pub(super) fn pruning(object: &mut Map<String, Value>, done: &PruneDone) {
+    let saved_bytes = done.bytes.0.checked_sub(done.bytes.1);
+    object.insert("prune".to_owned(), done.plan.as_ref().map_or(Value::Null, |plan| prune(&done.session, plan, saved_bytes)));
+    let pruned = done.plan.as_ref().filter(|_| done.changed).map_or(0, |plan| plan.results.len());
+    let reason = match (done.restored, done.changed) {
+        (Some(_), _) => json!("restored"),
+        (None, true) => Value::Null,
+        (None, false) => json!("nothing_to_prune"),
+    };
+    let rows = [
+        ("action", if done.changed { "pruned" } else { "nothing" }.into()),
+        ("reason", reason),
+        ("bytes_before", done.bytes.0.into()),
+        ("bytes_after", done.bytes.1.into()),
+        ("pruned_results", pruned.into()),
+        ("archive_revision", json!(done.revision)),
+        ("restored_revision", json!(done.restored)),
+        ("dry_run", done.dry_run.into()),
+        ("warnings", json!(done.warnings)),
     ];
     object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
 }

@@ -9,6 +9,7 @@ mod exit;
 mod inspect;
 mod json;
 mod output;
+mod prune;
 mod show;
 mod topics;
 
@@ -16,10 +17,11 @@ pub use exit::Status;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::run::{Input, Target};
 use crate::settings::{Settings, SettingsError};
 use args::{Cli, Command, Common, Progress};
 
@@ -54,6 +56,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Status {
     let (common, result) = match &cli.command {
         Command::Inspect(args) => (&args.common, inspect::run(args)),
         Command::Compact(args) => (&args.common, compact::run(args)),
+        Command::Prune(args) => (&args.common, prune::run(args)),
     };
     match result {
         Ok(status) => status,
@@ -97,14 +100,14 @@ fn watch_signals() {
 }
 
 /// Settings from the flags that the command line gave, the environment, and the config file.
-fn settings(common: &Common) -> Result<Settings, SettingsError> {
+fn settings(common: &Common, own: Vec<(&'static str, String)>) -> Result<Settings, SettingsError> {
     let env = |name: &str| std::env::var(name).ok();
     let config = if common.no_config {
         None
     } else {
         common.config.clone().or_else(|| env("EPITOME_CONFIG").filter(|p| !p.is_empty()).map(PathBuf::from)).or_else(default_config)
     };
-    Settings::resolve(&common.settings.given(), env, config.as_deref())
+    Settings::resolve(&[common.settings.given(), own].concat(), env, config.as_deref())
 }
 
 /// The config file at its usual place, when it is there.
@@ -151,6 +154,58 @@ fn progress(common: &Common) -> impl Fn(&str) + use<> {
                 let _ = writeln!(io::stderr(), "epitome: {what}");
             }
             if what.is_empty() { bar.finish_and_clear() } else { bar.set_message(what.to_owned()) }
+        }
+    }
+}
+
+/// Where a writer writes, from its flags.
+struct Writer<'a> {
+    dry_run: bool,
+    in_place: bool,
+    output: Option<&'a Path>,
+    overwrite: bool,
+}
+
+impl Writer<'_> {
+    /// What the flags mean together.
+    fn check(&self, items: &batch::Items) -> anyhow::Result<()> {
+        if items.several && self.output.is_some() {
+            return Err(Usage::new("--output takes the result of one session", "change several in place, with --in-place"));
+        }
+        if items.several && !self.in_place && !self.dry_run {
+            return Err(Usage::new(
+                "several sessions are changed in place only when that is said",
+                "add --in-place, or --dry-run to see the plan",
+            ));
+        }
+        let stdin = items.list.iter().any(|item| item.input == Input::Stdin);
+        if stdin && (items.several || self.in_place) {
+            return Err(Usage::new("standard input is one session that goes to standard output", "name it alone, without --in-place"));
+        }
+        if let (Some(output), [item]) = (self.output, items.list.as_slice())
+            && let Some(input) = item.input.path()
+            && let (Ok(a), Ok(b)) = (std::fs::canonicalize(output), std::fs::canonicalize(input))
+            && a == b
+        {
+            return Err(Usage::new("--output names the session itself", "leave --output out to change it in place"));
+        }
+        Ok(())
+    }
+
+    /// Whether the resulting session goes to standard output, so that receipts go to standard error.
+    fn to_stdout(&self, items: &batch::Items) -> bool {
+        let dash = self.output == Some(Path::new("-"));
+        !self.dry_run && (dash || (self.output.is_none() && items.list.iter().any(|item| item.input == Input::Stdin)))
+    }
+
+    /// Where the result of one session goes.
+    fn target(&self, input: &Input) -> Target {
+        match (self.output, input) {
+            _ if self.dry_run => Target::Nowhere,
+            (Some(path), _) if path.as_os_str() == "-" => Target::Stdout,
+            (Some(path), _) => Target::File { path: path.to_owned(), overwrite: self.overwrite },
+            (None, Input::Stdin) => Target::Stdout,
+            (None, Input::File(_)) => Target::InPlace,
         }
     }
 }

@@ -6,9 +6,11 @@ use std::io;
 use super::args::Show;
 use super::output::{bold, bytes, counted, dim, number, red, yellow};
 use crate::engine::cut::{Legality, Nothing};
+use crate::engine::prune::PrunePlan;
 use crate::engine::trigger::Window;
 use crate::run::inspect::{CutReport, Overview, Report, Sizes};
-use crate::run::{Action, Done};
+use crate::run::rewrite::Revision;
+use crate::run::{Action, Done, PruneDone};
 use crate::session::{Block, Ix, Kind, Message, Problem, Role, Session, Severity};
 use crate::settings::Settings;
 use crate::text;
@@ -93,6 +95,16 @@ pub(super) fn report(name: &str, report: &Report, wanted: &[Show], settings: &Se
                 _ => out.push_str("nothing to summarize\n"),
             },
             Show::Problems => problems(&mut out, name, report.problems.as_deref().unwrap_or_default()),
+            Show::Prune => {
+                if let Some(plan) = &report.prune {
+                    prune(&mut out, &report.session, plan)?;
+                }
+            }
+            Show::Revisions => {
+                if let Some((list, bytes)) = &report.revisions {
+                    revisions(&mut out, list, *bytes);
+                }
+            }
             Show::Settings => self::settings(&mut out, settings),
             Show::All => {}
         }
@@ -364,6 +376,77 @@ fn sizes(out: &mut String, session: &Session, sizes: &Sizes) {
             text::one_line(session.id(*ix), 40)
         );
     }
+}
+
+fn prune(out: &mut String, session: &Session, plan: &PrunePlan) -> io::Result<()> {
+    for pruned in &plan.results {
+        let _ = writeln!(
+            out,
+            "{:>9} {:>9}  {:<10}  {}",
+            number(pruned.tokens),
+            number(pruned.saved),
+            pruned.reason.name(),
+            entry_line(session, pruned.entry)?
+        );
+    }
+    let results = counted(plan.results.len() as u64, "result");
+    let _ = match (plan.results.is_empty(), plan.worth_it) {
+        (true, _) => writeln!(out, "nothing to prune"),
+        (false, true) => writeln!(out, "{}", bold(&format!("{results}, {} tokens saved", number(plan.saved)))),
+        (false, false) => writeln!(out, "{results}, {} tokens: less than pruning must save", number(plan.saved)),
+    };
+    Ok(())
+}
+
+fn revisions(out: &mut String, list: &[Revision], all_bytes: u64) {
+    for revision in list {
+        let about = &revision.reference;
+        let state = match revision.state {
+            "ok" => "ok".to_owned(),
+            other => red(other),
+        };
+        let _ = writeln!(
+            out,
+            "{:>6}  {:<8} {:>10}  {state:<8} {}",
+            about.revision,
+            about.kind.name(),
+            bytes(about.bytes),
+            text::one_line(&about.file, 80)
+        );
+    }
+    if list.is_empty() {
+        out.push_str("no archived revisions\n");
+    } else {
+        let _ = writeln!(out, "{}", dim(&format!("{} in archives", bytes(all_bytes))));
+    }
+}
+
+/// The receipt of a pruning or a restore.
+pub(super) fn pruning(name: &str, done: &PruneDone) -> String {
+    let name = text::one_line(name, 400);
+    let mut out = String::new();
+    let archived = done.revision.map(|revision| format!("; the file as it was is revision {revision}")).unwrap_or_default();
+    if let Some(restored) = done.restored {
+        let verb = if done.dry_run { "would be restored" } else { "restored" };
+        let _ = writeln!(out, "{name}: {verb}: revision {restored}, {} → {}{archived}", bytes(done.bytes.0), bytes(done.bytes.1));
+        return out;
+    }
+    let (results, saved) = done.plan.as_ref().map_or((0, 0), |plan| (plan.results.len() as u64, plan.saved));
+    if done.changed {
+        let verb = if done.dry_run { "would be pruned" } else { "pruned" };
+        let (from, to) = (bytes(done.bytes.0), bytes(done.bytes.1));
+        let _ = writeln!(out, "{name}: {verb}: {}, {} tokens saved; {from} → {to}{archived}", counted(results, "result"), number(saved));
+    } else if results > 0 {
+        let _ = writeln!(
+            out,
+            "{name}: nothing to do: {} would save {} tokens, less than pruning must save",
+            counted(results, "result"),
+            number(saved)
+        );
+    } else {
+        let _ = writeln!(out, "{name}: nothing to do: no result can be pruned");
+    }
+    out
 }
 
 /// One finding a line, as compilers print them.

@@ -48,11 +48,21 @@ epitome inspect --show settings prints every value with the place it came from.
   enabled             --enabled             EPITOME_ENABLED             true, false; true
   summary_tokens      --summary-tokens      EPITOME_SUMMARY_TOKENS      300 to 16384; 4096
   blob_dir            --blob-dir            EPITOME_BLOB_DIR            folder; blobs beside the agent's sessions
+  archive_dir         --archive-dir         EPITOME_ARCHIVE_DIR         folder; SESSION.archive beside each session
+
+  prune.protect_tokens       --protect-tokens       EPITOME_PRUNE_PROTECT_TOKENS       tokens; 40000
+  prune.min_savings          --min-savings          EPITOME_PRUNE_MIN_SAVINGS          tokens; 20000
+  prune.min_result_tokens    --min-result-tokens    EPITOME_PRUNE_MIN_RESULT_TOKENS    tokens; 50
+  prune.stale_suffix_tokens  --stale-suffix-tokens  EPITOME_PRUNE_STALE_SUFFIX_TOKENS  tokens; 8000
+  prune.stale_idle_minutes   --stale-idle-minutes   EPITOME_PRUNE_STALE_IDLE_MINUTES   minutes; 30
 
 Amounts take units: 20k, 1.5M. In the file:
 
   keep_recent_tokens = \"20k\"
   threshold = \"80%\"
+
+  [prune]
+  protect_tokens = \"60k\"
 
 Also read: SOURCE_DATE_EPOCH (the time of the run), NO_COLOR, EPITOME_CONFIG.
 ";
@@ -68,9 +78,12 @@ inspect   overview:   session, leaf, path_entries, reachable, total, tokens, com
           tree, path: tree, path_list       context:  context       transcript: transcript
           cut:        cut, cut_reason       files:    files         summary:    summary
           sizes:      sizes                 problems: problems      settings:   settings
+          prune:      prune                 revisions: revisions
 compact   action (compacted, nothing, refused), reason, entry_id, strategy, summarizer, counted_before, counted_after,
           tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
           pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary
+prune     action (pruned, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision, restored_revision,
+          dry_run, warnings, prune
 
 \"estimated\":true says that a number was extrapolated from the part that was counted; inspect --exact counts everything.
 Schemas of every object are in assets/schemas of the source.

@@ -7,12 +7,14 @@
 //! - [`trigger`]: thresholds, and which errors mean that the context is too long
 //! - [`window`], [`cut`]: what a compaction may take, and where it cuts
 //! - [`files`]: the files that a session read and changed, and the tag that tells them
+//! - [`prune`]: which tool results a model no longer needs
 //! - [`serialize`]: messages as text for a summarizer
 //! - [`compaction`]: the plan of a compaction, the entry it writes, and whether that is worth it
 
 pub mod compaction;
 pub mod cut;
 pub mod files;
+pub mod prune;
 pub mod serialize;
 pub mod tokens;
 pub mod trigger;

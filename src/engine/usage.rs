@@ -38,10 +38,16 @@ pub struct Estimate {
 ///
 /// An answer before it reported a context that no longer exists; taken at its word, a session that was just compacted would
 /// look full again.
+///
+/// A reference to an archive stands right before the entry that was the last one when the file was rewritten.
 #[must_use]
 pub fn fresh_from(session: &Session, path: &[Ix]) -> usize {
-    let stale = |ix: &Ix| matches!(session[*ix].kind, Kind::Compaction | Kind::ResetBoundary);
-    path.iter().rposition(stale).map_or(0, |at| at + 1)
+    let stale_until = |(at, ix): (usize, &Ix)| match session[*ix].kind {
+        Kind::Compaction | Kind::ResetBoundary => Some(at + 1),
+        Kind::Archive => Some(at + 2),
+        _ => None,
+    };
+    path.iter().enumerate().rev().find_map(stale_until).map_or(0, |at| at.min(path.len()))
 }
 
 /// Estimates the context of a path.

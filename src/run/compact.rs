@@ -1,18 +1,18 @@
 //! `compact`: a compaction at the end of a path.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 
 use super::open::{Input, Opened, open};
 use super::receipt::{Action, Receipt};
+use super::rewrite::write_to;
 use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Reason};
-use crate::session::{Context, Ix, Path, Role, Session, SessionError};
-use crate::store::{self, Appended, Fingerprint, State, StoreError};
-use crate::summarize::{Purpose, Request, SummarizeError, Summarizer, Summary};
+use crate::session::{Context, Ix, Path, Role, Session};
+use crate::store::{self, Appended};
+use crate::summarize::{Purpose, Request, Summarizer, Summary};
 use crate::text::redact::Redactor;
 
 /// When a compaction is made.
@@ -75,37 +75,21 @@ pub struct Done {
     pub summary: Option<(Summary, u64)>,
 }
 
-/// How often the loop starts again because the file grew.
-const MOST_PLANS: usize = 4;
-
 /// Runs one compaction.
 ///
 /// # Errors
 /// See [`RunError`]; the session is then what it was.
 pub fn compact(job: &CompactJob, services: &Services<'_>) -> Result<Done, RunError> {
     // Only a session that is changed in place can make the loop go round, so standard input is read once.
-    for _ in 0..MOST_PLANS {
+    for _ in 0..super::MOST_PLANS {
         let opened = open(&job.input)?;
         let print = opened.print.clone();
-        if let Some(done) = attempt(job, services, opened).map_err(|error| cause(error, print.as_ref()))? {
+        if let Some(done) = attempt(job, services, opened).map_err(|error| super::cause(error, print.as_ref()))? {
             return Ok(done);
         }
         (services.progress)("the session grew; planning again");
     }
     Err(RunError::Restless)
-}
-
-/// A file that others rewrite while it is read makes reading fail in any way; what then went wrong is that it changed.
-fn cause(error: RunError, print: Option<&Fingerprint>) -> RunError {
-    let read = matches!(
-        error,
-        RunError::Read(_) | RunError::Session(SessionError::Read(_)) | RunError::Summarize(SummarizeError::Read(_)) | RunError::Unsound(_)
-    );
-    let state = print.filter(|_| read).map(|print| (print, File::open(&print.path).map(|file| print.compare(&file))));
-    match state {
-        Some((print, Ok(Ok(State::Changed(what))))) => RunError::Store(StoreError::Changed { path: print.path.clone(), what }),
-        _ => error,
-    }
 }
 
 /// One pass of the loop; `None` when the file grew so that the plan no longer holds.
@@ -238,17 +222,12 @@ fn finish(job: &CompactJob, done: Done) -> Result<Option<Done>, RunError> {
 
 /// Writes the session, and `line` behind it, where it was asked for; in place and nowhere need no copy.
 fn write_copy(job: &CompactJob, session: &Session, line: Option<&[u8]>) -> Result<(), RunError> {
-    let write = |out: &mut dyn Write| -> io::Result<()> {
-        let source = session.source();
-        let mut at = 0;
-        let mut buffer = vec![0; 1 << 20];
-        while at < source.len() {
-            let len = usize::try_from(source.len() - at).unwrap_or(usize::MAX).min(buffer.len());
-            let part = buffer.get_mut(..len).unwrap_or_default();
-            source.read_exact(at, part)?;
-            out.write_all(part)?;
-            at += len as u64;
-        }
+    if matches!(job.target, Target::InPlace | Target::Nowhere) {
+        return Ok(());
+    }
+    let bare = session.without_archives()?;
+    write_to(&job.target, &mut |out| {
+        session.write_edited(&bare, out)?;
         if let Some(line) = line {
             if !session.ends_in_newline()? {
                 out.write_all(b"\n")?;
@@ -256,26 +235,12 @@ fn write_copy(job: &CompactJob, session: &Session, line: Option<&[u8]>) -> Resul
             out.write_all(line)?;
         }
         Ok(())
-    };
-    match &job.target {
-        Target::InPlace | Target::Nowhere => Ok(()),
-        Target::File { path, overwrite } => {
-            store::create(path, *overwrite, &mut |out| write(out))?;
-            Ok(())
-        }
-        Target::Stdout => {
-            let mut out = io::stdout().lock();
-            match write(&mut out).and_then(|()| out.flush()) {
-                // The reader has what it wanted.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                written => written.map_err(RunError::Output),
-            }
-        }
-    }
+    })?;
+    Ok(())
 }
 
 /// Refuses what appending would make worse; a dry run is refused likewise, or it would promise what cannot be done.
-fn may_append(session: &Session, path: &Path) -> Result<(), RunError> {
+pub(super) fn may_append(session: &Session, path: &Path) -> Result<(), RunError> {
     if let Some(problem) = crate::session::problems::forbids_append(session, path)? {
         return Err(RunError::Damaged {
             code: problem.code.name(),
@@ -288,7 +253,7 @@ fn may_append(session: &Session, path: &Path) -> Result<(), RunError> {
 }
 
 /// Refuses versions whose files would have to be written anew.
-fn may_write(session: &Session) -> Result<(), RunError> {
+pub(super) fn may_write(session: &Session) -> Result<(), RunError> {
     if let Some(version @ (0..=2)) = session.version() {
         return Err(RunError::Refused {
             message: format!("the session is of version {version}; writing to it would need a migration to version 3"),

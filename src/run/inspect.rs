@@ -6,9 +6,11 @@ use std::path::{Path as FsPath, PathBuf};
 
 use super::RunError;
 use super::open::{Input, Opened, open};
+use super::rewrite::{Revision, archive_problems, revisions};
 use crate::engine::compaction;
 use crate::engine::cut::{self, Amounts, Cut, CutSettings, Legality, Nothing};
 use crate::engine::files::Files;
+use crate::engine::prune::{self, PrunePlan, PruneSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::usage::{self, Estimate};
 use crate::engine::window::window;
@@ -33,6 +35,10 @@ pub struct Wanted {
     pub sizes: bool,
     /// Everything that is wrong.
     pub problems: bool,
+    /// What pruning would do.
+    pub prune: bool,
+    /// The archived revisions.
+    pub revisions: bool,
 }
 
 /// How to look.
@@ -56,6 +62,10 @@ pub struct InspectJob {
     pub summary_tokens: u64,
     /// The folder of externalized image data.
     pub blobs: Option<PathBuf>,
+    /// The folder of archives, when they do not lie beside the session.
+    pub archive_dir: Option<PathBuf>,
+    /// When pruning would touch what.
+    pub prune: PruneSettings,
 }
 
 /// What was found.
@@ -79,6 +89,10 @@ pub struct Report {
     pub sizes: Option<Sizes>,
     /// What is wrong.
     pub problems: Option<Vec<Problem>>,
+    /// What pruning would do.
+    pub prune: Option<PrunePlan>,
+    /// The archived revisions, newest first, and the bytes of all archives.
+    pub revisions: Option<(Vec<Revision>, u64)>,
 }
 
 /// The session at a glance.
@@ -192,12 +206,20 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
     let sizes = wanted.sizes.then(|| sizes(&mut counter)).transpose()?;
     let blobs = job.blobs.clone().or_else(|| opened.print.as_ref().and_then(|print| blob_folder(&print.path)));
     let problems = wanted.problems.then(|| problems::find(session, &path, blobs.as_deref())).transpose()?;
-    let problems = problems.map(|mut list| {
-        list.extend(opened.print.as_ref().map(|print| problems::beside(&print.path)).unwrap_or_default());
-        list
-    });
+    let file = opened.print.as_ref().map(|print| print.path.as_path());
+    let dir = job.archive_dir.as_deref();
+    let problems = match (problems, file) {
+        (Some(mut list), Some(file)) => {
+            list.extend(problems::beside(file));
+            list.extend(archive_problems(session, file, dir)?);
+            Some(list)
+        }
+        (problems, _) => problems,
+    };
+    let prune = wanted.prune.then(|| prune::plan(&mut counter, &path.entries, &job.prune, &|_| false)).transpose()?;
+    let revisions = wanted.revisions.then(|| revisions(session, file, dir)).transpose()?;
     let Opened { session, .. } = opened;
-    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems })
+    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems, prune, revisions })
 }
 
 /// oh-my-pi keeps externalized data in `blobs`, beside the folder of its sessions.

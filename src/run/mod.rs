@@ -6,20 +6,29 @@
 pub mod compact;
 pub mod inspect;
 pub mod open;
+pub mod prune;
 pub mod receipt;
+pub mod rewrite;
 
 pub use compact::{CompactJob, Done, Trigger, compact};
 pub use inspect::{InspectJob, Report, Wanted, inspect};
 pub use open::{Input, Opened, open};
+pub use prune::{PruneDone, PruneJob, prune};
 pub use receipt::{Action, Receipt};
+pub use rewrite::Archiving;
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
 use crate::engine::cut::CutError;
 use crate::session::SessionError;
-use crate::store::StoreError;
+use crate::store::archive::ArchiveError;
+use crate::store::{Fingerprint, State, StoreError};
 use crate::summarize::{SummarizeError, Summarizer};
+
+/// How often a run starts again because the file grew, the first time included.
+const MOST_PLANS: usize = 4;
 
 /// What a run needs from outside.
 pub struct Services<'a> {
@@ -64,6 +73,9 @@ pub enum RunError {
     /// The store did not read or write.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// An archive is missing or bad.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// There is no summary.
     #[error(transparent)]
     Summarize(#[from] SummarizeError),
@@ -112,6 +124,9 @@ impl RunError {
             RunError::Session(SessionError::Read(_)) | RunError::Read(_) | RunError::Output(_) => "io",
             RunError::Store(error) => error.code(),
             RunError::Summarize(_) => "summarizer",
+            RunError::Archive(ArchiveError::Missing { .. }) => "missing-archive",
+            RunError::Archive(ArchiveError::Bad { .. }) => "bad-archive",
+            RunError::Archive(_) => "io",
             RunError::Cut { .. } => "no_candidate",
             RunError::Damaged { code, .. } => code,
             RunError::Refused { .. } => "refused",
@@ -169,5 +184,18 @@ impl From<CutError> for RunError {
                 },
             },
         }
+    }
+}
+
+/// A file that others rewrite while it is read makes reading fail in any way; what then went wrong is that it changed.
+fn cause(error: RunError, print: Option<&Fingerprint>) -> RunError {
+    let read = matches!(
+        error,
+        RunError::Read(_) | RunError::Session(SessionError::Read(_)) | RunError::Summarize(SummarizeError::Read(_)) | RunError::Unsound(_)
+    );
+    let state = print.filter(|_| read).map(|print| (print, File::open(&print.path).map(|file| print.compare(&file))));
+    match state {
+        Some((print, Ok(Ok(State::Changed(what))))) => RunError::Store(StoreError::Changed { path: print.path.clone(), what }),
+        _ => error,
     }
 }

@@ -42,6 +42,8 @@ pub enum Kind {
     ResetBoundary,
     /// pi 1.x: omits or replaces another entry's content.
     ContextEdit,
+    /// A reference of ours to an archive of what the file was before a rewrite.
+    Archive,
     /// Another model.
     ModelChange,
     /// Settings, labels and whatever else: kept, never interpreted.

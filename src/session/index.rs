@@ -520,6 +520,9 @@ impl Sink for Protos {
         if kind == Kind::Message && !head.has_message {
             kind = Kind::Other;
         }
+        if kind == Kind::Custom && head.custom_type.as_deref() == Some(crate::store::archive::CUSTOM_TYPE) {
+            kind = Kind::Archive;
+        }
         self.marks.see(head);
         let role = match kind {
             Kind::Message => message.role.as_deref().map_or(Role::Unknown, Role::of),

@@ -8,10 +8,12 @@
 //! - `scan`, `head`: the one pass that builds the index, and what damage does to lines
 //! - [`entry`]: one record's facts; [`json`], [`message`]: decoded payloads
 //! - [`tree`]: parents, leaves, paths; [`context`]: what a model sees of a path
+//! - [`edit`]: the same bytes with a few lines changed
 //! - [`problems`]: everything that is wrong, each with code, line and offset
 //! - [`owner`]: which agent the file belongs to; [`images`]: what image data really is
 
 pub mod context;
+pub mod edit;
 pub mod entry;
 mod head;
 pub mod images;

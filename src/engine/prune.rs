@@ -1,0 +1,356 @@
+//! Which tool results a model no longer needs.
+//!
+//! Three reasons: a result is old, it shows a file that was read again later, or its tool said that it does not matter. The
+//! result stays where it is and keeps its call; only its text gives way to a notice.
+
+use std::collections::HashMap;
+use std::io;
+
+use super::files::{has_scheme, split_selector};
+use super::tokens::Counter;
+use crate::session::edit::{member, member_of, spliced};
+use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym};
+
+/// Why a result is pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It is old.
+    Age,
+    /// The file was read again later.
+    Superseded,
+    /// Its tool said that it does not matter.
+    Useless,
+}
+
+impl Reason {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Age => "age",
+            Reason::Superseded => "superseded",
+            Reason::Useless => "useless",
+        }
+    }
+
+    /// The text that stands in the place of a result of `tokens` tokens; the agents write and look for these words.
+    #[must_use]
+    pub fn notice(self, tokens: u64) -> String {
+        match self {
+            Reason::Age => format!("[Output truncated - {tokens} tokens]"),
+            Reason::Superseded => "[Superseded by a newer read of this file]".to_owned(),
+            Reason::Useless => "[Uneventful result elided]".to_owned(),
+        }
+    }
+}
+
+/// When to prune what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PruneSettings {
+    /// Tokens of the newest results that age does not touch.
+    pub protect_tokens: u64,
+    /// Tokens that all of it must save, or nothing is pruned.
+    pub min_savings: u64,
+    /// Tokens below which age does not touch a result.
+    pub min_result_tokens: u64,
+    /// Whether superseded reads are pruned.
+    pub superseded: bool,
+    /// Whether useless results are pruned.
+    pub useless: bool,
+    /// The per-turn pass: only superseded and useless results, and only where that costs no provider cache.
+    pub stale: Option<Stale>,
+    /// Tools whose results stay.
+    pub protected_tools: Vec<String>,
+    /// Whether results after the latest request stay.
+    pub protect_last_turn: bool,
+}
+
+/// When the per-turn pass may touch a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stale {
+    /// At most so many tokens stand after it.
+    pub suffix_tokens: u64,
+    /// Or nobody worked on the session for so long, ms.
+    pub idle_ms: u64,
+    /// The time of the run, Unix ms.
+    pub now_ms: u64,
+}
+
+impl Default for PruneSettings {
+    fn default() -> Self {
+        PruneSettings {
+            protect_tokens: 40_000,
+            min_savings: 20_000,
+            min_result_tokens: 50,
+            superseded: true,
+            useless: true,
+            stale: None,
+            protected_tools: Vec::new(),
+            protect_last_turn: false,
+        }
+    }
+}
+
+/// One result that is pruned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pruned {
+    /// The result.
+    pub entry: Ix,
+    /// Why.
+    pub reason: Reason,
+    /// Its tokens now.
+    pub tokens: u64,
+    /// Tokens that go.
+    pub saved: u64,
+}
+
+/// What pruning would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PrunePlan {
+    /// The results, in path order.
+    pub results: Vec<Pruned>,
+    /// Tokens that go.
+    pub saved: u64,
+    /// It saves enough to be done.
+    pub worth_it: bool,
+}
+
+/// A call as far as pruning cares.
+struct CallFacts {
+    is_read: bool,
+    path: Option<String>,
+    range: Option<String>,
+}
+
+/// Plans the pruning of a path. `is_protected` tells which paths stay.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn plan(
+    counter: &mut Counter<'_>,
+    path: &[Ix],
+    settings: &PruneSettings,
+    is_protected: &dyn Fn(&str) -> bool,
+) -> io::Result<PrunePlan> {
+    let session = counter.session();
+    let boundary = session.boundary(path);
+    let start = match boundary.compaction {
+        Some(compaction) => boundary.first_kept.unwrap_or(compaction + 1),
+        None => boundary.reset.map_or(0, |reset| reset + 1),
+    };
+    let calls = call_facts(session, path)?;
+    let plan_file = plan_file(session, path)?;
+    let last_turn = path.iter().rposition(|ix| session[*ix].role == Role::User && session[*ix].kind == Kind::Message).unwrap_or(path.len());
+    let superseding = later_reads(session, path, &calls);
+    let mut timing = settings.stale.map(|stale| Timing::of(counter, path, stale)).transpose()?;
+
+    let mut results = Vec::new();
+    let mut newer = 0;
+    for (at, ix) in path.iter().copied().enumerate().rev() {
+        let entry = &session[ix];
+        if let Some(timing) = timing.as_mut() {
+            timing.step(counter, ix)?;
+        }
+        if entry.role != Role::ToolResult || !entry.is_message() {
+            continue;
+        }
+        let tokens = counter.entry(ix)?;
+        let protected_by_age = newer < settings.protect_tokens;
+        newer += tokens;
+        if at < start || entry.flags.pruned() || (settings.protect_last_turn && at > last_turn) {
+            continue;
+        }
+        let facts = entry.target.and_then(|call| calls.get(&call));
+        if stays(session, ix, facts, plan_file.as_deref(), settings, is_protected) {
+            continue;
+        }
+        let saving = |reason: Reason| tokens.saturating_sub((reason.notice(tokens).len() as u64).div_ceil(4));
+        let is_superseded = settings.superseded && facts.is_some_and(|facts| superseding.supersedes(at, facts));
+        let reason = if is_superseded {
+            Reason::Superseded
+        } else if settings.useless && entry.flags.useless() && !entry.flags.is_error() && saving(Reason::Useless) > 0 {
+            Reason::Useless
+        } else if settings.stale.is_none() && !protected_by_age && tokens >= settings.min_result_tokens {
+            Reason::Age
+        } else {
+            continue;
+        };
+        if timing.as_ref().is_some_and(|timing| !timing.allows()) {
+            continue;
+        }
+        results.push(Pruned { entry: ix, reason, tokens, saved: saving(reason) });
+    }
+    results.reverse();
+    let saved = results.iter().map(|r| r.saved).sum();
+    let worth_it = !results.is_empty() && (settings.stale.is_some() || saved >= settings.min_savings);
+    Ok(PrunePlan { results, saved, worth_it })
+}
+
+/// Results that no reason touches: skills and plans are in use for as long as the session is, and what was read back from an
+/// artifact would be read again.
+fn stays(
+    session: &Session,
+    ix: Ix,
+    facts: Option<&CallFacts>,
+    plan_file: Option<&str>,
+    settings: &PruneSettings,
+    is_protected: &dyn Fn(&str) -> bool,
+) -> bool {
+    let tool = session[ix].tool.map_or("", |tool| session.name(tool));
+    if tool == "skill" || settings.protected_tools.iter().any(|t| t == tool) {
+        return true;
+    }
+    let Some(path) = facts.and_then(|facts| facts.path.as_deref()) else { return false };
+    let is_read = facts.is_some_and(|facts| facts.is_read);
+    is_protected(path) || (is_read && (path.starts_with("skill://") || path.starts_with("artifact://") || plan_file == Some(path)))
+}
+
+fn call_facts(session: &Session, path: &[Ix]) -> io::Result<HashMap<Sym, CallFacts>> {
+    let mut facts = HashMap::new();
+    for ix in path.iter().copied().filter(|ix| !session.calls(*ix).is_empty()) {
+        session.with_message(ix, |message: &Message<'_>| {
+            for block in &message.blocks {
+                let Block::Call(call) = block else { continue };
+                let Some(sym) = session.sym_of(&call.id) else { continue };
+                let written = call.args.get("path").str().or_else(|| call.args.get("file_path").str());
+                let (path, selector) = written.map_or((None, None), |written| {
+                    let (path, selector) = if has_scheme(written) { (written, None) } else { split_selector(written) };
+                    (Some(path.to_owned()), selector)
+                });
+                let number = |key: &str| match call.args.get(key) {
+                    Json::Null => None,
+                    value => Some(value.to_text()),
+                };
+                let range = match (selector, number("offset"), number("limit")) {
+                    (Some(selector), ..) => Some(selector.to_owned()),
+                    (None, None, None) => None,
+                    (None, offset, limit) => Some(format!("offset={} limit={}", offset.unwrap_or_default(), limit.unwrap_or_default())),
+                };
+                facts.insert(sym, CallFacts { is_read: matches!(call.name.as_ref(), "read" | "Read" | "read_file"), path, range });
+            }
+        })?;
+    }
+    Ok(facts)
+}
+
+/// The file of the plan that the session is working on.
+fn plan_file(session: &Session, path: &[Ix]) -> io::Result<Option<String>> {
+    for ix in path.iter().rev().copied() {
+        if session[ix].kind != Kind::Other || session.type_name(ix) != "mode_change" {
+            continue;
+        }
+        let payload = session.read(ix)?;
+        let text = payload.text();
+        let record = Json::parse(&text).unwrap_or(Json::Null);
+        if let Some(file) = record.get("data").get("planFilePath").str() {
+            return Ok(Some(file.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads that worked: for each file the position of the latest without a range, and of the latest with each range.
+#[derive(Default)]
+struct LaterReads {
+    whole: HashMap<String, usize>,
+    ranges: HashMap<(String, String), usize>,
+}
+
+impl LaterReads {
+    fn supersedes(&self, at: usize, facts: &CallFacts) -> bool {
+        let Some(path) = facts.path.as_ref().filter(|path| facts.is_read && !has_scheme(path)) else { return false };
+        let whole = self.whole.get(path).is_some_and(|later| *later > at);
+        let same =
+            facts.range.as_ref().is_some_and(|range| self.ranges.get(&(path.clone(), range.clone())).is_some_and(|later| *later > at));
+        whole || same
+    }
+}
+
+fn later_reads(session: &Session, path: &[Ix], calls: &HashMap<Sym, CallFacts>) -> LaterReads {
+    let mut reads = LaterReads::default();
+    for (at, ix) in path.iter().enumerate() {
+        let entry = &session[*ix];
+        if entry.role != Role::ToolResult || entry.flags.is_error() {
+            continue;
+        }
+        let Some(facts) = entry.target.and_then(|call| calls.get(&call)).filter(|facts| facts.is_read) else { continue };
+        let Some(path) = &facts.path else { continue };
+        match &facts.range {
+            None => reads.whole.insert(path.clone(), at),
+            Some(range) => reads.ranges.insert((path.clone(), range.clone()), at),
+        };
+    }
+    reads
+}
+
+/// Whether the per-turn pass may touch a result: rewriting what a provider has in its cache costs more than it saves, unless
+/// little stands after it or the cache is gone anyway.
+struct Timing {
+    stale: Stale,
+    idle: bool,
+    after: u64,
+    pending: u64,
+}
+
+impl Timing {
+    fn of(counter: &mut Counter<'_>, path: &[Ix], stale: Stale) -> io::Result<Timing> {
+        let session = counter.session();
+        let newest = path.iter().rev().copied().find(|ix| session[*ix].kind == Kind::Message);
+        let last = match newest {
+            Some(ix) => message_time(session, ix)?,
+            None => None,
+        };
+        let idle = last.is_some_and(|last| stale.now_ms.saturating_sub(last) >= stale.idle_ms);
+        Ok(Timing { stale, idle, after: 0, pending: 0 })
+    }
+
+    /// Goes on to an older entry: what was the candidate before now stands after it.
+    fn step(&mut self, counter: &mut Counter<'_>, ix: Ix) -> io::Result<()> {
+        self.after += self.pending;
+        self.pending = counter.entry(ix)?;
+        Ok(())
+    }
+
+    fn allows(&self) -> bool {
+        self.idle || self.after <= self.stale.suffix_tokens
+    }
+}
+
+/// The time of a message, Unix ms: its own, else its entry's.
+fn message_time(session: &Session, ix: Ix) -> io::Result<Option<u64>> {
+    let payload = session.read(ix)?;
+    let text = payload.text();
+    let record = Json::parse(&text).unwrap_or(Json::Null);
+    let own = record.get("message").get("timestamp").amount();
+    let entry = || {
+        record.get("timestamp").str().and_then(|t| t.parse::<jiff::Timestamp>().ok()).and_then(|t| u64::try_from(t.as_millisecond()).ok())
+    };
+    Ok(own.or_else(entry))
+}
+
+/// The line of a pruned result: the notice stands for its content, `prunedAt` is set; every other byte is what it
+/// was. `None` when the line cannot be edited in place (it holds bytes that are not UTF-8).
+#[must_use]
+pub fn splice(line: &str, notice: &str, now_ms: u64) -> Option<String> {
+    let content = member_of(line, "message", "content")?;
+    let message_end = member(line, "message")?.end.checked_sub(1)?;
+    let block = serde_json::json!([{"type": "text", "text": notice}]).to_string();
+    let dated = spliced(line, message_end..message_end, &format!(",\"prunedAt\":{now_ms}"))?;
+    spliced(&dated, content, &block)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_pruned_line_changes_only_in_content_and_time() {
+        let line = r#"{"type":"message","id":"a" , "n":1.0,"message":{"role":"toolResult","content":[{"type":"text","text":"long"},{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":false,"x":"\/"},"z":12345678901234567890}"#;
+        let want = r#"{"type":"message","id":"a" , "n":1.0,"message":{"role":"toolResult","content":[{"type":"text","text":"[gone]"}],"isError":false,"x":"\/","prunedAt":5},"z":12345678901234567890}"#;
+        assert_eq!(splice(line, "[gone]", 5).unwrap(), want);
+        let plain = r#"{"message":{"content":"text"}}"#;
+        assert_eq!(splice(plain, "[gone]", 5).unwrap(), r#"{"message":{"content":[{"type":"text","text":"[gone]"}],"prunedAt":5}}"#);
+        assert_eq!(splice("{}", "[gone]", 5), None);
+    }
+}

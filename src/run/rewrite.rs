@@ -1,0 +1,386 @@
+//! Rewriting a session: its archive, the reference to that, and the check of the new file, for every command that changes
+//! lines in place.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path as FsPath, PathBuf};
+
+use serde_json::json;
+
+use super::open::Opened;
+use super::{RunError, Target};
+use crate::session::edit::{Edit, with_parent};
+use crate::session::{Code, Ix, Json, Kind, Path, Problem, Session, Severity, Source, problems};
+use crate::store::archive::{self, Plan, Reference};
+use crate::store::replace::{Replaced, Rewrite, replace};
+use crate::store::{self};
+
+/// Whether and where the old file is archived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Archiving {
+    /// Beside the session, or in a folder for many.
+    To(Option<PathBuf>),
+    /// Not at all; the person said so twice.
+    Never,
+}
+
+/// What a rewrite did.
+#[derive(Debug, Clone, Default)]
+pub struct Rewritten {
+    /// Bytes of the new file.
+    pub bytes: u64,
+    /// The archive of the old one.
+    pub revision: Option<u64>,
+    /// Something worth telling.
+    pub warnings: Vec<String>,
+}
+
+/// The references of a session, oldest first; what is no reference of ours is passed over, with what is wrong with it.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn references(session: &Session) -> io::Result<Vec<(Ix, Result<Reference, String>)>> {
+    let mut found = Vec::new();
+    for (ix, _) in session.nodes().filter(|(_, e)| e.kind == Kind::Archive) {
+        let payload = session.read(ix)?;
+        let record: serde_json::Value = serde_json::from_str(&payload.text()).unwrap_or_default();
+        found.push((ix, Reference::from_json(record.get("data").unwrap_or(&serde_json::Value::Null))));
+    }
+    Ok(found)
+}
+
+/// Refuses what a rewrite would make worse.
+///
+/// # Errors
+/// When an entry cannot be read, or the file is damaged or of an old version.
+pub fn may_rewrite(session: &Session, path: &Path) -> Result<(), RunError> {
+    super::compact::may_append(session, path)?;
+    super::compact::may_write(session)
+}
+
+/// Writes the edited session where it is asked for. `None` when the file grew: plan again.
+///
+/// # Errors
+/// See [`RunError`]; the session is then what it was.
+pub fn rewrite(
+    opened: &Opened,
+    edit: &Edit,
+    kind: archive::Kind,
+    archiving: &Archiving,
+    target: &Target,
+    now: &str,
+) -> Result<Option<Rewritten>, RunError> {
+    let session = &opened.session;
+    if !matches!(target, Target::InPlace) {
+        return Ok(Some(copy(session, edit, target)?));
+    }
+    let Some(print) = &opened.print else { return Ok(Some(Rewritten::default())) };
+    let known = references(session)?;
+    let known: Vec<&Reference> = known.iter().filter_map(|(_, reference)| reference.as_ref().ok()).collect();
+    let session_id = session.header()?.id;
+    let generation = known.iter().map(|r| r.generation).max().unwrap_or(0) + u64::from(kind == archive::Kind::Compact);
+    let plan = match archiving {
+        Archiving::Never => None,
+        Archiving::To(folder) => Some(Plan {
+            kind,
+            generation,
+            entries: session.nodes().count() as u64,
+            newest: known.iter().map(|r| r.revision).max().unwrap_or(0),
+            session_id: session_id.as_deref(),
+            archive_dir: folder.as_deref(),
+        }),
+    };
+    let grown: u64 = edit.replaced.values().chain(edit.inserted.values()).map(|line| line.len() as u64 + 2).sum();
+    let order = Rewrite { print, archive: plan, room: session.source().len() + grown + REFERENCE_ROOM, wait: store::WAIT };
+    let mut write = |out: &mut dyn Write, reference: Option<&Reference>| match reference {
+        None => session.write_edited(edit, out),
+        Some(reference) => session.write_edited(&referring(session, edit, reference, now)?, out),
+    };
+    let mut check = |temp: &FsPath| verify(session, edit, plan.is_some(), temp);
+    match replace(&order, &mut write, &mut check)? {
+        Replaced::Stale => Ok(None),
+        Replaced::Done { bytes, archive, late } => {
+            let mut warnings = Vec::new();
+            if late > 0 {
+                warnings.push(format!("{late} bytes that another program appended at the last moment stand behind the new session"));
+            }
+            Ok(Some(Rewritten { bytes: bytes + late, revision: archive.map(|reference| reference.revision), warnings }))
+        }
+    }
+}
+
+/// Bytes that a reference takes, generously.
+const REFERENCE_ROOM: u64 = 4_096;
+
+/// The same edit with the reference put before the last entry of the file, so that the leaf stays the leaf.
+fn referring(session: &Session, edit: &Edit, reference: &Reference, now: &str) -> io::Result<Edit> {
+    let mut edit = edit.clone();
+    let Some(leaf) = session.nodes().rev().map(|(ix, _)| ix).find(|ix| !edit.removed.contains(ix)) else { return Ok(edit) };
+    let record = match edit.replaced.get(&leaf) {
+        Some(record) => record.clone(),
+        None => session.read(leaf)?.text().into_owned(),
+    };
+    let parent = Json::parse(&record).map_err(io::Error::other)?.get("parentId").str().map(str::to_owned);
+    let data = reference.to_json();
+    let id = session.new_id(parent.as_deref(), data.to_string().as_bytes());
+    let line = json!({"type": "custom", "id": id, "parentId": parent, "timestamp": now, "customType": archive::CUSTOM_TYPE, "data": data});
+    let record = with_parent(&record, Some(&id)).ok_or_else(|| io::Error::other("the last entry could not be edited"))?;
+    edit.replaced.insert(leaf, record);
+    edit.inserted.insert(leaf, line.to_string());
+    Ok(edit)
+}
+
+/// Reads the new file back: the same entries but for those that were removed, the same leaf, and nothing worse than before.
+fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Result<(), String> {
+    let read = |error: &dyn std::fmt::Display| format!("it cannot be read back: {error}");
+    let file = File::open(temp).map_err(|e| read(&e))?;
+    let len = file.metadata().map_err(|e| read(&e))?.len();
+    let after = Session::open(Source::file(file, len)).map_err(|e| read(&e))?;
+    let (old, new) = (before.nodes().count(), after.nodes().count());
+    let removed = edit.removed.iter().filter(|ix| before[**ix].is_node()).count();
+    if new + removed != old + usize::from(referred) {
+        return Err(format!("it has {new} entries where {old} were planned"));
+    }
+    if before.leaf().map(|ix| before.id(ix)) != after.leaf().map(|ix| after.id(ix)) && removed == 0 {
+        return Err("its last entry is another one".to_owned());
+    }
+    let errors = |session: &Session| -> io::Result<BTreeMap<&'static str, usize>> {
+        let mut count = BTreeMap::new();
+        for problem in problems::find(session, &session.active_path(), None)?.into_iter().filter(|p| p.severity == Severity::Error) {
+            *count.entry(problem.code.name()).or_insert(0) += 1;
+        }
+        Ok(count)
+    };
+    let (old, new) = (errors(before).map_err(|e| read(&e))?, errors(&after).map_err(|e| read(&e))?);
+    match new.iter().find(|(code, count)| old.get(*code).unwrap_or(&0) < *count) {
+        Some((code, _)) => Err(format!("it would have a problem that it has not now: {code}")),
+        None => Ok(()),
+    }
+}
+
+/// A copy carries no references: its archives are not there.
+fn copy(session: &Session, edit: &Edit, target: &Target) -> Result<Rewritten, RunError> {
+    let bare = session.without_archives()?;
+    let mut edit = edit.clone();
+    for (ix, record) in bare.replaced {
+        let parent = Json::parse(&record).unwrap_or(Json::Null).get("parentId").str().map(str::to_owned);
+        let base = edit.replaced.remove(&ix).unwrap_or(record);
+        edit.replaced.insert(ix, with_parent(&base, parent.as_deref()).unwrap_or(base));
+    }
+    edit.removed.extend(bare.removed);
+    let bytes = write_to(target, &mut |out| session.write_edited(&edit, out))?;
+    Ok(Rewritten { bytes, ..Rewritten::default() })
+}
+
+/// What is wrong with the archives of a session at `path`.
+///
+/// # Errors
+/// When an entry or the folder cannot be read.
+pub fn archive_problems(session: &Session, path: &FsPath, archive_dir: Option<&FsPath>) -> io::Result<Vec<Problem>> {
+    let mut found = Vec::new();
+    let mut put = |code: Code, ix: Option<Ix>, message: String| {
+        let entry = ix.map(|ix| &session[ix]);
+        let id = ix.map(|ix| session.id(ix).to_owned());
+        found.push(Problem { code, severity: code.severity(), line: entry.map(|e| e.line), offset: entry.map(|e| e.offset), id, message });
+    };
+    let (mut entries, mut known) = (Vec::new(), Vec::new());
+    for (ix, reference) in references(session)? {
+        match reference {
+            Ok(reference) => {
+                entries.push(ix);
+                known.push(reference);
+            }
+            Err(what) => put(Code::BadArchive, Some(ix), format!("the reference to an archive {what}")),
+        }
+    }
+    let checked = archive::check(path, &known, session.header()?.id.as_deref(), archive_dir)?;
+    for (ix, result) in entries.iter().zip(&checked.references) {
+        match result {
+            Ok(()) => {}
+            Err(error @ archive::ArchiveError::Missing { .. }) => put(Code::MissingArchive, Some(*ix), error.to_string()),
+            Err(error) => put(Code::BadArchive, Some(*ix), error.to_string()),
+        }
+    }
+    for present in &checked.unreferenced {
+        put(Code::UnreferencedArchive, None, format!("the session does not refer to archive {}", present.file));
+    }
+    for stray in &checked.strays {
+        put(Code::StrayTemp, None, format!("{stray} in the folder of archives was left over by an interrupted write"));
+    }
+    Ok(found)
+}
+
+/// One archived revision, for a list.
+#[derive(Debug, Clone)]
+pub struct Revision {
+    /// What the session says of it.
+    pub reference: Reference,
+    /// `ok`, `missing` or `bad`.
+    pub state: &'static str,
+}
+
+/// The revisions of a session, newest first, and the size of all archives in bytes.
+///
+/// # Errors
+/// When an entry or the folder cannot be read.
+pub fn revisions(session: &Session, path: Option<&FsPath>, archive_dir: Option<&FsPath>) -> io::Result<(Vec<Revision>, u64)> {
+    let known: Vec<Reference> = references(session)?.into_iter().filter_map(|(_, r)| r.ok()).collect();
+    let (states, bytes) = match path {
+        Some(path) => {
+            let checked = archive::check(path, &known, session.header()?.id.as_deref(), archive_dir)?;
+            let state = |result: &Result<(), archive::ArchiveError>| match result {
+                Ok(()) => "ok",
+                Err(archive::ArchiveError::Missing { .. }) => "missing",
+                Err(_) => "bad",
+            };
+            (checked.references.iter().map(state).collect(), checked.bytes)
+        }
+        None => (vec!["missing"; known.len()], 0),
+    };
+    let mut list: Vec<Revision> = known.into_iter().zip(states).map(|(reference, state)| Revision { reference, state }).collect();
+    list.sort_by_key(|r| std::cmp::Reverse(r.reference.revision));
+    Ok((list, bytes))
+}
+
+/// Writes a whole session to a target that is a copy; returns its bytes.
+///
+/// # Errors
+/// When the target cannot be written.
+pub fn write_to(target: &Target, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<u64, RunError> {
+    match target {
+        Target::InPlace | Target::Nowhere => {
+            let mut counting = Counting(0);
+            write(&mut counting)?;
+            Ok(counting.0)
+        }
+        Target::File { path, overwrite } => Ok(store::create(path, *overwrite, write)?),
+        Target::Stdout => {
+            let mut out = Tee { out: io::stdout().lock(), bytes: 0 };
+            match write(&mut out).and_then(|()| out.out.flush()) {
+                // Whoever wanted the copy has gone; that is no error of the session's.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(out.bytes),
+                other => other.map(|()| out.bytes).map_err(RunError::Output),
+            }
+        }
+    }
+}
+
+struct Counting(u64);
+
+impl Write for Counting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Tee {
+    out: io::StdoutLock<'static>,
+    bytes: u64,
+}
+
+impl Write for Tee {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Puts an archived revision back as the session, itself archived first. `None` when the file grew: start again.
+///
+/// # Errors
+/// When there is no such revision, its archive is missing or bad, or the session cannot be rewritten.
+pub fn restore(opened: &Opened, revision: u64, archiving: &Archiving, target: &Target, now: &str) -> Result<Option<Rewritten>, RunError> {
+    let session = &opened.session;
+    let Some(print) = &opened.print else {
+        return Err(RunError::Refused { message: "a session from standard input has no archives".to_owned(), hint: None });
+    };
+    let archive = open_revision(opened, revision, archiving)?;
+    let mut old = io::BufReader::new(archive.content()?);
+    let mut spool = tempfile::tempfile()?;
+    let len = io::copy(&mut old, &mut spool)?;
+    let restored = Session::open(Source::file(spool, len))?;
+    if !matches!(target, Target::InPlace) {
+        let bytes = write_to(target, &mut |out| restored.write_edited(&Edit::default(), out))?;
+        return Ok(Some(Rewritten { bytes, ..Rewritten::default() }));
+    }
+    let known = references(session)?;
+    let known: Vec<&Reference> = known.iter().filter_map(|(_, reference)| reference.as_ref().ok()).collect();
+    let session_id = session.header()?.id;
+    let folder = match archiving {
+        Archiving::To(folder) => folder.clone(),
+        Archiving::Never => None,
+    };
+    let plan = (*archiving != Archiving::Never).then(|| Plan {
+        kind: archive::Kind::Prune,
+        generation: known.iter().map(|r| r.generation).max().unwrap_or(0),
+        entries: session.nodes().count() as u64,
+        newest: known.iter().map(|r| r.revision).max().unwrap_or(0),
+        session_id: session_id.as_deref(),
+        archive_dir: folder.as_deref(),
+    });
+    let order = Rewrite { print, archive: plan, room: len + REFERENCE_ROOM * (1 + known.len() as u64), wait: store::WAIT };
+    // Later references are carried over, so that every archive stays reachable.
+    let mut write = |out: &mut dyn Write, reference: Option<&Reference>| {
+        let mut latest = restored.clone();
+        let have: Vec<u64> = references(&restored)?.into_iter().filter_map(|(_, r)| r.ok()).map(|r| r.revision).collect();
+        let missing = known.iter().copied().filter(|r| !have.contains(&r.revision));
+        for reference in missing.chain(reference) {
+            // A reference takes its place on the session with the one before it.
+            let edit = referring(&latest, &Edit::default(), reference, now)?;
+            let mut next = tempfile::tempfile()?;
+            latest.write_edited(&edit, &mut next)?;
+            let len = next.metadata()?.len();
+            latest = Session::open(Source::file(next, len)).map_err(io::Error::other)?;
+        }
+        latest.write_edited(&Edit::default(), out)
+    };
+    let mut check = |temp: &FsPath| {
+        let file = File::open(temp).map_err(|e| e.to_string())?;
+        let len = file.metadata().map_err(|e| e.to_string())?.len();
+        let after = Session::open(Source::file(file, len)).map_err(|e| e.to_string())?;
+        let ids = |s: &Session| s.nodes().filter(|(_, e)| e.kind != Kind::Archive).map(|(ix, _)| s.id(ix).to_owned()).collect::<Vec<_>>();
+        if ids(&after) == ids(&restored) { Ok(()) } else { Err("it has other entries than the revision".to_owned()) }
+    };
+    match replace(&order, &mut write, &mut check)? {
+        Replaced::Stale => Ok(None),
+        Replaced::Done { bytes, archive, late } => {
+            Ok(Some(Rewritten { bytes: bytes + late, revision: archive.map(|r| r.revision), warnings: Vec::new() }))
+        }
+    }
+}
+
+/// Opens the archive of a revision that the session refers to, verified.
+///
+/// # Errors
+/// When there is no such revision, or its archive is missing or bad.
+pub fn open_revision(opened: &Opened, revision: u64, archiving: &Archiving) -> Result<archive::Archive, RunError> {
+    let session = &opened.session;
+    let references = references(session)?;
+    let wanted = references.iter().filter_map(|(_, r)| r.as_ref().ok()).find(|r| r.revision == revision);
+    let Some(wanted) = wanted else {
+        let have: Vec<String> = references.iter().filter_map(|(_, r)| r.as_ref().ok()).map(|r| r.revision.to_string()).collect();
+        let hint = if have.is_empty() {
+            "the session has no archived revisions".to_owned()
+        } else {
+            format!("there are the revisions {}", have.join(", "))
+        };
+        return Err(RunError::Refused { message: format!("there is no revision {revision}"), hint: Some(hint) });
+    };
+    let path = opened.print.as_ref().map(|p| p.path.clone()).unwrap_or_default();
+    let dir = match archiving {
+        Archiving::To(Some(dir)) => Some(dir.as_path()),
+        _ => None,
+    };
+    let session_id = session.header()?.id;
+    let folder = archive::folder(&path, session_id.as_deref(), dir);
+    Ok(archive::open(&folder, wanted, session_id.as_deref())?)
+}
