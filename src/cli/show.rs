@@ -337,7 +337,12 @@ fn cut(out: &mut String, report: &Report, found: &Result<CutReport, Nothing>) ->
     };
     let _ = writeln!(out, "{}", cut_line(report, found));
     let _ = writeln!(out, "{}", dim(&format!("budget {} tokens; each place with its verdict, ● the cut", number(found.cut.budget))));
-    for (at, legality) in &found.places {
+    let cut = found.places.iter().position(|(at, _)| *at == found.cut.first_message).unwrap_or(0);
+    let earlier = cut.saturating_sub(PLACES);
+    if earlier > 0 {
+        let _ = writeln!(out, "{}", dim(&format!("… {} earlier", counted(earlier as u64, "place"))));
+    }
+    for (at, legality) in found.places.iter().skip(earlier) {
         let Some(ix) = report.path.entries.get(*at).copied() else { continue };
         let (mark, why) = match legality {
             _ if *at == found.cut.first_message => ("●", String::new()),
@@ -350,6 +355,9 @@ fn cut(out: &mut String, report: &Report, found: &Result<CutReport, Nothing>) ->
     }
     Ok(())
 }
+
+/// Places before the cut that are listed; JSON names every candidate.
+const PLACES: usize = 200;
 
 fn sizes(out: &mut String, session: &Session, sizes: &Sizes) {
     let _ = writeln!(out, "{}", bold(&format!("{:>10} {:>12} {:>8}  kind", "bytes", "tokens", "entries")));
