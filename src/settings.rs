@@ -64,6 +64,7 @@ pub const NAMES: &[Name] = &[
     name("summary_tokens", "--summary-tokens", "EPITOME_SUMMARY_TOKENS", "4096"),
     name("blob_dir", "--blob-dir", "EPITOME_BLOB_DIR", ""),
     name("archive_dir", "--archive-dir", "EPITOME_ARCHIVE_DIR", ""),
+    name("branch.token_budget", "--token-budget", "EPITOME_BRANCH_TOKEN_BUDGET", ""),
     name("prune.protect_tokens", "--protect-tokens", "EPITOME_PRUNE_PROTECT_TOKENS", "40000"),
     name("prune.min_savings", "--min-savings", "EPITOME_PRUNE_MIN_SAVINGS", "20000"),
     name("prune.min_result_tokens", "--min-result-tokens", "EPITOME_PRUNE_MIN_RESULT_TOKENS", "50"),
@@ -94,6 +95,8 @@ pub struct Settings {
     pub blob_dir: Option<PathBuf>,
     /// Folder of archives; `None` means beside each session.
     pub archive_dir: Option<PathBuf>,
+    /// Tokens of a branch that its summary sees; `None` means the window less what the answer needs.
+    pub branch_budget: Option<u64>,
     /// When to prune what.
     pub prune: PruneSettings,
     /// How little must stand after a result, and how long nobody must have worked, for the per-turn pass: tokens, minutes.
@@ -158,6 +161,7 @@ impl Settings {
             summary_tokens: 0,
             blob_dir: None,
             archive_dir: None,
+            branch_budget: None,
             prune: PruneSettings::default(),
             stale: (0, 0),
             shown: Vec::new(),
@@ -213,6 +217,7 @@ impl Settings {
             }
             "blob_dir" => self.blob_dir = Some(PathBuf::from(text)),
             "archive_dir" => self.archive_dir = Some(PathBuf::from(text)),
+            "branch.token_budget" => self.branch_budget = Some(at_least(1, amount(text)?)?),
             "prune.protect_tokens" => self.prune.protect_tokens = amount(text)?,
             "prune.min_savings" => self.prune.min_savings = amount(text)?,
             "prune.min_result_tokens" => self.prune.min_result_tokens = amount(text)?,

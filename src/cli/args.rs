@@ -25,6 +25,8 @@ pub enum Command {
     Compact(Compact),
     /// Make a session smaller for the model: old, superseded and useless tool results give way to notices
     Prune(Prune),
+    /// Keep what an abandoned branch learnt, at the entry where the work goes on
+    BranchSummary(BranchSummary),
 }
 
 /// What every command takes
@@ -346,6 +348,49 @@ impl Prune {
             ("prune.stale_idle_minutes", &self.stale_idle_minutes),
         ];
         own.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect()
+    }
+}
+
+/// Keep what an abandoned branch learnt, at the entry where the work goes on
+///
+/// Summarizes the entries between the common ancestor of both and the leaf that was left, and appends the summary behind the
+/// target, which makes the target's branch the active one.
+#[derive(Debug, Args)]
+pub struct BranchSummary {
+    /// Input, output and settings
+    #[command(flatten)]
+    pub common: Common,
+    /// The leaf that was left: an entry's id or an unambiguous beginning of one [required]
+    #[arg(long, value_name = "ID")]
+    pub from: String,
+    /// The entry at which the work goes on [required]
+    #[arg(long, value_name = "ID")]
+    pub to: String,
+    /// Tokens of messages that the summary sees, the newest first [default: the window less 16384]
+    #[arg(long, value_name = "TOKENS")]
+    pub token_budget: Option<String>,
+    /// What the summary should look at [default: none]
+    #[arg(long, value_name = "TEXT")]
+    pub instructions: Option<String>,
+    /// Write nothing: do everything else and show the plan [default: off]
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Write the result to FILE, or - for standard output, instead of into the session [default: in place]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace FILE of --output when it is there [default: off]
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Exit code 3 when there was nothing to do [default: off]
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+impl BranchSummary {
+    /// The settings that were given, by key.
+    #[must_use]
+    pub fn given(&self) -> Vec<(&'static str, String)> {
+        self.token_budget.clone().map(|value| ("branch.token_budget", value)).into_iter().collect()
     }
 }
 

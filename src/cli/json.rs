@@ -6,7 +6,7 @@ use crate::engine::cut::{Amount, Amounts, Cut};
 use crate::engine::prune::PrunePlan;
 use crate::run::inspect::{Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
-use crate::run::{Done, PruneDone, RunError};
+use crate::run::{BranchDone, Done, PruneDone, RunError};
 use crate::session::{Ix, Problem, Session};
 use crate::settings::Settings;
 use crate::summarize::Summary;
@@ -210,6 +210,28 @@ pub(super) fn pruning(object: &mut Map<String, Value>, done: &PruneDone) {
         ("restored_revision", json!(done.restored)),
         ("dry_run", done.dry_run.into()),
         ("warnings", json!(done.warnings)),
+    ];
+    object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
+}
+
+/// The receipt of a branch summary, with the branch and its files.
+pub(super) fn branch(object: &mut Map<String, Value>, done: &BranchDone) {
+    let (session, plan) = (&done.session, &done.plan);
+    let entries: Vec<&str> = plan.entries.iter().map(|ix| session.id(*ix)).collect();
+    let branch = json!({"common_ancestor_id": id(session, plan.ancestor.as_ref()), "entry_ids": entries, "messages": plan.messages.len(), "tokens": plan.tokens});
+    object.insert("branch".to_owned(), branch);
+    object.insert("files".to_owned(), files(&plan.files));
+    let summarized = done.summary.is_some();
+    let rows = [
+        ("action", if summarized { "summarized" } else { "nothing" }.into()),
+        ("reason", if summarized { Value::Null } else { "nothing_to_summarize".into() }),
+        ("entry_id", json!(done.entry_id)),
+        ("bytes_before", done.bytes.0.into()),
+        ("bytes_after", done.bytes.1.into()),
+        ("summarized_messages", plan.messages.len().into()),
+        ("dry_run", done.dry_run.into()),
+        ("warnings", json!(done.warnings)),
+        ("summary", summary(session, done.summary.as_ref())),
     ];
     object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
 }

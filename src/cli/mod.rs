@@ -4,6 +4,7 @@
 
 pub mod args;
 mod batch;
+mod branch_summary;
 mod compact;
 mod exit;
 mod inspect;
@@ -57,6 +58,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Status {
         Command::Inspect(args) => (&args.common, inspect::run(args)),
         Command::Compact(args) => (&args.common, compact::run(args)),
         Command::Prune(args) => (&args.common, prune::run(args)),
+        Command::BranchSummary(args) => (&args.common, branch_summary::run(args)),
     };
     match result {
         Ok(status) => status,

@@ -10,7 +10,7 @@ use crate::engine::prune::PrunePlan;
 use crate::engine::trigger::Window;
 use crate::run::inspect::{CutReport, Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
-use crate::run::{Action, Done, PruneDone};
+use crate::run::{Action, BranchDone, Done, PruneDone};
 use crate::session::{Block, Ix, Kind, Message, Problem, Role, Session, Severity};
 use crate::settings::Settings;
 use crate::text;
@@ -453,6 +453,31 @@ pub(super) fn pruning(name: &str, done: &PruneDone) -> String {
         );
     } else {
         let _ = writeln!(out, "{name}: nothing to do: no result can be pruned");
+    }
+    out
+}
+
+/// The receipt of a branch summary.
+pub(super) fn branch(name: &str, done: &BranchDone, verbose: bool) -> String {
+    let name = text::one_line(name, 400);
+    let plan = &done.plan;
+    let mut out = String::new();
+    let Some((summary, tokens)) = &done.summary else {
+        let _ = writeln!(out, "{name}: nothing to do: no message stands between the two");
+        return out;
+    };
+    let verb = if done.dry_run { "branch would be summarized" } else { "branch summarized" };
+    let entry = done.entry_id.as_deref().map(|id| format!("; entry {id}")).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "{name}: {verb}: {} of {} ({} tokens) in {} tokens{entry}",
+        counted(plan.messages.len() as u64, "message"),
+        counted(plan.entries.len() as u64, "entry"),
+        number(plan.tokens),
+        number(*tokens)
+    );
+    if done.dry_run || verbose {
+        let _ = writeln!(out, "\n{}\n{}", text::strip(&summary.text()), text::strip(&plan.files.tag()));
     }
     out
 }

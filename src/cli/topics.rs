@@ -50,6 +50,7 @@ epitome inspect --show settings prints every value with the place it came from.
   blob_dir            --blob-dir            EPITOME_BLOB_DIR            folder; blobs beside the agent's sessions
   archive_dir         --archive-dir         EPITOME_ARCHIVE_DIR         folder; SESSION.archive beside each session
 
+  branch.token_budget        --token-budget         EPITOME_BRANCH_TOKEN_BUDGET        tokens; window less 16384
   prune.protect_tokens       --protect-tokens       EPITOME_PRUNE_PROTECT_TOKENS       tokens; 40000
   prune.min_savings          --min-savings          EPITOME_PRUNE_MIN_SAVINGS          tokens; 20000
   prune.min_result_tokens    --min-result-tokens    EPITOME_PRUNE_MIN_RESULT_TOKENS    tokens; 50
@@ -84,6 +85,8 @@ compact   action (compacted, nothing, refused), reason, entry_id, strategy, summ
           pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary
 prune     action (pruned, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision, restored_revision,
           dry_run, warnings, prune
+branch-summary  branch (common_ancestor_id, entry_ids, messages, tokens), files, action (summarized, nothing), reason, entry_id,
+          bytes_before, bytes_after, summarized_messages, dry_run, warnings, summary
 
 \"estimated\":true says that a number was extrapolated from the part that was counted; inspect --exact counts everything.
 Schemas of every object are in assets/schemas of the source.

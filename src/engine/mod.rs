@@ -6,11 +6,13 @@
 //! - [`usage`]: what providers reported, and when that is stale
 //! - [`trigger`]: thresholds, and which errors mean that the context is too long
 //! - [`window`], [`cut`]: what a compaction may take, and where it cuts
+//! - [`branch`]: what an abandoned branch learnt
 //! - [`files`]: the files that a session read and changed, and the tag that tells them
 //! - [`prune`]: which tool results a model no longer needs
 //! - [`serialize`]: messages as text for a summarizer
 //! - [`compaction`]: the plan of a compaction, the entry it writes, and whether that is worth it
 
+pub mod branch;
 pub mod compaction;
 pub mod cut;
 pub mod files;

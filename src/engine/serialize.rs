@@ -183,7 +183,7 @@ fn clean(content: &str) -> String {
     text::escape::neutralize_tags(&masked, WRAPPERS).into_owned()
 }
 
-fn clip_result(content: &str, chars: usize) -> String {
+pub(super) fn clip_result(content: &str, chars: usize) -> String {
     let clipped = text::cut::clip_chars(content, chars);
     match clipped.left_out {
         0 => clipped.head.to_owned(),

@@ -4,7 +4,7 @@ use std::io;
 
 use super::open::{Input, Opened, open};
 use super::receipt::{Action, Receipt};
-use super::rewrite::write_to;
+use super::rewrite::write_copy;
 use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
@@ -210,33 +210,14 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         }
         return Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }));
     }
-    write_copy(job, session, Some(&line))?;
+    write_copy(&job.target, session, Some(&line))?;
     Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }))
 }
 
 /// A session that is not changed is still written where a copy was asked for.
 fn finish(job: &CompactJob, done: Done) -> Result<Option<Done>, RunError> {
-    write_copy(job, &done.session, None)?;
+    write_copy(&job.target, &done.session, None)?;
     Ok(Some(done))
-}
-
-/// Writes the session, and `line` behind it, where it was asked for; in place and nowhere need no copy.
-fn write_copy(job: &CompactJob, session: &Session, line: Option<&[u8]>) -> Result<(), RunError> {
-    if matches!(job.target, Target::InPlace | Target::Nowhere) {
-        return Ok(());
-    }
-    let bare = session.without_archives()?;
-    write_to(&job.target, &mut |out| {
-        session.write_edited(&bare, out)?;
-        if let Some(line) = line {
-            if !session.ends_in_newline()? {
-                out.write_all(b"\n")?;
-            }
-            out.write_all(line)?;
-        }
-        Ok(())
-    })?;
-    Ok(())
 }
 
 /// Refuses what appending would make worse; a dry run is refused likewise, or it would promise what cannot be done.
@@ -373,7 +354,7 @@ fn count_after(counter: &mut Counter<'_>, before: &Session, after: &Session, con
 
 /// Whether a plan that ends at `leaf` still holds when others appended `new`: the leaf has no child, and the new entry's id
 /// is free.
-fn holds_still(session: &Session, leaf: Ix, new: &[u8], id: &str) -> bool {
+pub(super) fn holds_still(session: &Session, leaf: Ix, new: &[u8], id: &str) -> bool {
     // What was read ended in the middle of a line: the line has gone on, and the plan did not see it.
     if !matches!(session.ends_in_newline(), Ok(true)) {
         return false;

@@ -3,6 +3,7 @@
 //! The sequence lives here once, with its services passed in. Nothing is locked while it plans, summarizes or checks; the
 //! store locks only to compare and to write. When the file grew meanwhile in a way that matters, the loop starts again.
 
+pub mod branch;
 pub mod compact;
 pub mod inspect;
 pub mod open;
@@ -10,6 +11,7 @@ pub mod prune;
 pub mod receipt;
 pub mod rewrite;
 
+pub use branch::{BranchDone, BranchJob, branch_summary};
 pub use compact::{CompactJob, Done, Trigger, compact};
 pub use inspect::{InspectJob, Report, Wanted, inspect};
 pub use open::{Input, Opened, open};

@@ -243,6 +243,28 @@ pub fn revisions(session: &Session, path: Option<&FsPath>, archive_dir: Option<&
     Ok((list, bytes))
 }
 
+/// Writes the session, and `line` behind it, where a copy was asked for; in place and nowhere need none.
+///
+/// # Errors
+/// When the session cannot be read, or the target cannot be written.
+pub fn write_copy(target: &Target, session: &Session, line: Option<&[u8]>) -> Result<(), RunError> {
+    if matches!(target, Target::InPlace | Target::Nowhere) {
+        return Ok(());
+    }
+    let bare = session.without_archives()?;
+    write_to(target, &mut |out| {
+        session.write_edited(&bare, out)?;
+        if let Some(line) = line {
+            if !session.ends_in_newline()? {
+                out.write_all(b"\n")?;
+            }
+            out.write_all(line)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
 /// Writes a whole session to a target that is a copy; returns its bytes.
 ///
 /// # Errors

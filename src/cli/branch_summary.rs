@@ -1,0 +1,61 @@
+//! `epitome branch-summary`.
+
+use super::args::BranchSummary;
+use super::batch::{self, Item, Said};
+use super::{Status, Usage, Writer, json as out, output, show};
+use crate::run::{BranchJob, RunError, Services};
+use crate::settings::Settings;
+use crate::summarize::offline::Offline;
+
+/// Runs the command.
+pub(super) fn run(args: &BranchSummary) -> anyhow::Result<Status> {
+    let common = &args.common;
+    let settings = super::settings(common, args.given())?;
+    let now = super::now(common)?;
+    let items = batch::items(common)?;
+    if items.several {
+        return Err(Usage::new("a branch is one session's", "name one session file, or - for standard input"));
+    }
+    let writer = Writer { dry_run: args.dry_run, in_place: false, output: args.output.as_deref(), overwrite: args.overwrite };
+    writer.check(&items)?;
+    let _loading = settings.tokenizer.preload();
+    let to_stderr = writer.to_stdout(&items);
+    batch::run(common, &items, to_stderr, |item| one(args, &settings, &now, &writer, item))
+}
+
+fn one(args: &BranchSummary, settings: &Settings, now: &str, writer: &Writer<'_>, item: &Item) -> Result<Said, RunError> {
+    let common = &args.common;
+    let progress = super::progress(common);
+    let job = BranchJob {
+        input: item.input.clone(),
+        target: writer.target(&item.input),
+        from: args.from.clone(),
+        to: args.to.clone(),
+        token_budget: settings.branch_budget,
+        limits: settings.limits(),
+        tokenizer: settings.tokenizer,
+        summary_tokens: settings.summary_tokens,
+        focus: args.instructions.clone(),
+    };
+    let services = Services { now: now.to_owned(), summarizer: &Offline, progress: &progress };
+    let done = crate::run::branch_summary(&job, &services)?;
+    progress("");
+    let name = item.input.name();
+    let mut err = String::new();
+    if !common.quiet && !common.json {
+        for warning in &done.warnings {
+            err.push_str(&format!("{}: {}\n", output::error_text(&name, None), crate::text::strip(warning)));
+        }
+    }
+    let status = if args.exit_code && done.summary.is_none() { Status::Nothing } else { Status::Done };
+    let out = if common.json {
+        let mut object = out::head(&name);
+        out::branch(&mut object, &done);
+        out::line(object)
+    } else if common.quiet {
+        String::new()
+    } else {
+        show::branch(&name, &done, common.verbose > 0)
+    };
+    Ok(Said { out, err, status })
+}
