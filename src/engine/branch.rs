@@ -49,11 +49,13 @@ pub fn plan(counter: &mut Counter<'_>, from: Ix, to: Ix, budget: u64) -> io::Res
         add_files(session, ix, &mut files)?;
     }
     let (messages, tokens) = fitting(counter, &entries, budget)?;
+    // Useless results count nothing and are no messages, but with them their calls go.
+    let told: Vec<Ix> = entries.iter().copied().skip_while(|ix| Some(ix) != messages.first()).filter(|ix| enters(session, *ix)).collect();
     let first = entries.iter().copied().find(|ix| session[*ix].role == Role::User && session[*ix].kind == Kind::Message);
     let request = first.map(|ix| session.with_message(ix, |m| m.text().into_owned())).transpose()?.filter(|r| !r.trim().is_empty());
     Ok(BranchPlan {
         ancestor: shared.and_then(|at| old.get(at)).copied(),
-        selection: select(session, &old, &messages),
+        selection: select(session, &old, &told),
         entries,
         messages,
         tokens,
@@ -79,6 +81,11 @@ fn add_files(session: &Session, ix: Ix, files: &mut Files) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether an entry can be told: messages, and compactions by their summary.
+fn enters(session: &Session, ix: Ix) -> bool {
+    session[ix].is_message() || session[ix].kind == Kind::Compaction
+}
+
 /// The newest messages that fit the budget, and their tokens. A summary that is the first not to fit is taken all the same
 /// while less than nine tenths are used: it stands for all that is older.
 fn fitting(counter: &mut Counter<'_>, entries: &[Ix], budget: u64) -> io::Result<(Vec<Ix>, u64)> {
@@ -89,7 +96,7 @@ fn fitting(counter: &mut Counter<'_>, entries: &[Ix], budget: u64) -> io::Result
         let entry = &session[ix];
         let is_summary = matches!(entry.kind, Kind::Compaction | Kind::BranchSummary);
         let is_useless = entry.role == Role::ToolResult && entry.flags.useless() && !entry.flags.is_error();
-        if !(entry.is_message() || entry.kind == Kind::Compaction) || is_useless {
+        if !enters(session, ix) || is_useless {
             continue;
         }
         let tokens = session.with_message(ix, |message| told_tokens(counter, message))?;

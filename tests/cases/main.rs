@@ -10,6 +10,7 @@
 )]
 
 mod beside;
+mod branch;
 mod carried;
 mod counts;
 mod cut;
