@@ -36,6 +36,7 @@ fn one(args: &BranchSummary, settings: &Settings, now: &str, writer: &Writer<'_>
         tokenizer: settings.tokenizer,
         summary_tokens: settings.summary_tokens,
         focus: args.instructions.clone(),
+        archive_dir: settings.archive_dir.clone(),
     };
     let services = Services { now: now.to_owned(), summarizer: &Offline, progress: &progress };
     let done = crate::run::branch_summary(&job, &services)?;

@@ -64,6 +64,7 @@ impl Work<'_> {
             focus: args.instructions.clone(),
             context: self.context.to_vec(),
             allow_growth: args.allow_growth,
+            archive_dir: settings.archive_dir.clone(),
         };
         let services = Services { now: self.now.to_owned(), summarizer: self.summarizer, progress: &progress };
         let done = crate::run::compact(&job, &services)?;

@@ -1,12 +1,14 @@
 //! `branch-summary`: keeps what an abandoned branch learnt, where the work goes on.
 
+use std::path::PathBuf;
+
 use super::open::{Input, Opened, find_entry, open};
+use super::rewrite::{append, write_unchanged};
 use super::{RunError, Services, Target};
 use crate::engine::branch::{self, BranchPlan};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::trigger::{self, Limits};
 use crate::session::Session;
-use crate::store::{self, Appended};
 use crate::summarize::{Purpose, Request, Summary};
 
 /// What is to be done with one session.
@@ -30,6 +32,8 @@ pub struct BranchJob {
     pub summary_tokens: u64,
     /// What the summary is to look at.
     pub focus: Option<String>,
+    /// Where the file goes that a migration replaces; `None` means beside the session.
+    pub archive_dir: Option<PathBuf>,
 }
 
 /// What came of a run.
@@ -45,6 +49,8 @@ pub struct BranchDone {
     pub entry_id: Option<String>,
     /// Bytes before and after.
     pub bytes: (u64, u64),
+    /// The archive of the file that a migration replaced.
+    pub revision: Option<u64>,
     /// Nothing was written because nothing was to be.
     pub dry_run: bool,
     /// What should be known.
@@ -83,8 +89,16 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
     (services.progress)("planning");
     let plan = branch::plan(&mut counter, from, to, budget)?;
     let bytes = session.source().len();
-    let mut done =
-        BranchDone { plan, session: session.clone(), summary: None, entry_id: None, bytes: (bytes, bytes), dry_run, warnings: Vec::new() };
+    let mut done = BranchDone {
+        plan,
+        session: session.clone(),
+        summary: None,
+        entry_id: None,
+        bytes: (bytes, bytes),
+        revision: None,
+        dry_run,
+        warnings: Vec::new(),
+    };
     let plan = &done.plan;
     if plan.ancestor.is_none() && !plan.entries.is_empty() {
         done.warnings.push("the two paths have no entry in common; the whole path that was left is summarized".to_owned());
@@ -94,11 +108,8 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         done.warnings.push(format!("the branch ends in a tool call without a result ({})", session.id(from)));
     }
     if plan.messages.is_empty() {
-        super::rewrite::write_copy(&job.target, session, None)?;
+        write_unchanged(&job.target, session)?;
         return Ok(Some(done));
-    }
-    if !dry_run {
-        super::compact::may_write(session)?;
     }
     (services.progress)("summarizing");
     let request = Request {
@@ -121,17 +132,13 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
     }
     let tokens = job.tokenizer.count(&summary.text());
     done.summary = Some((summary, tokens));
-    done.bytes.1 = after.source().len();
-    if matches!(job.target, Target::InPlace) {
-        let Some(print) = &opened.print else { return Ok(Some(done)) };
-        let mut accept = |new: &[u8]| super::compact::holds_still(session, to, new, &id);
-        match store::append(print, &line, store::WAIT, &mut accept)? {
-            Appended::Stale => return Ok(None),
-            Appended::Written { offset, .. } => done.bytes.1 = offset + line.len() as u64,
-        }
-    } else {
-        super::rewrite::write_copy(&job.target, session, Some(&line))?;
-    }
+    let mut holds = |new: &[u8]| super::compact::holds_still(session, to, new, &id);
+    let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
+        return Ok(None);
+    };
+    done.bytes.1 = written.bytes;
+    done.revision = written.revision;
+    done.warnings.extend(written.warnings);
     done.entry_id = Some(id);
     Ok(Some(done))
 }

@@ -1,17 +1,17 @@
 //! `compact`: a compaction at the end of a path.
 
 use std::io;
+use std::path::PathBuf;
 
 use super::open::{Input, Opened, open};
 use super::receipt::{Action, Receipt};
-use super::rewrite::write_copy;
+use super::rewrite::{append, write_unchanged};
 use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Reason};
 use crate::session::{Context, Ix, Path, Role, Session};
-use crate::store::{self, Appended};
 use crate::summarize::{Purpose, Request, Summarizer, Summary};
 use crate::text::redact::Redactor;
 
@@ -58,6 +58,8 @@ pub struct CompactJob {
     pub context: Vec<String>,
     /// Write even what does not shrink the context.
     pub allow_growth: bool,
+    /// Where the file goes that a migration replaces; `None` means beside the session.
+    pub archive_dir: Option<PathBuf>,
 }
 
 /// What came of a run.
@@ -111,7 +113,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     };
     if path.entries.is_empty() {
         let receipt = nothing(receipt, "empty", "there is no entry");
-        return finish(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
+        return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
     }
     may_append(session, &path)?;
     warn(session, &path, job, &mut receipt);
@@ -128,7 +130,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         Ok(fired) => fired,
         Err((reason, why)) => {
             let receipt = nothing(receipt, reason, why);
-            return finish(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
+            return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
         }
     };
     receipt.trigger = Some(reason.name());
@@ -141,7 +143,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         Ok(plan) => plan,
         Err(why) => {
             let receipt = nothing(receipt, why.code(), why.text());
-            return finish(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
+            return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
         }
     };
     let amounts = Some(Amounts::of(&mut counter, &plan.path, &plan.cut)?);
@@ -154,12 +156,9 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     receipt.estimated = plan.estimate.counted.estimated;
     if job.off {
         let receipt = nothing(receipt, "off", "the strategy is off");
-        return finish(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary: None });
+        return unchanged(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary: None });
     }
 
-    if !receipt.dry_run {
-        may_write(session)?;
-    }
     (services.progress)("summarizing");
     test_delay();
     let draft = words(
@@ -190,33 +189,26 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         receipt.reason = Some("no_gain");
         receipt.why = Some(format!("the context would not shrink: {} tokens before, {counted_after} after", before.tokens));
         receipt.bytes.1 = Some(receipt.bytes.0);
-        return finish(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary });
+        return unchanged(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary });
     }
 
-    let newline = u64::from(!session.ends_in_newline()?);
     receipt.action = Action::Compacted;
-    receipt.entry_id = Some(id.clone());
-    receipt.bytes.1 = Some(receipt.bytes.0 + newline + line.len() as u64);
-    if matches!(job.target, Target::InPlace) {
-        (services.progress)("writing");
-        let Some(print) = &opened.print else {
-            return finish(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary });
-        };
-        let leaf = plan.path.last().copied();
-        let mut accept = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &id));
-        match store::append(print, &line, store::WAIT, &mut accept)? {
-            Appended::Stale => return Ok(None),
-            Appended::Written { offset, .. } => receipt.bytes.1 = Some(offset + line.len() as u64),
-        }
-        return Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }));
-    }
-    write_copy(&job.target, session, Some(&line))?;
+    (services.progress)("writing");
+    let leaf = plan.path.last().copied();
+    let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &id));
+    let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
+        return Ok(None);
+    };
+    receipt.entry_id = Some(id);
+    receipt.bytes.1 = Some(written.bytes);
+    receipt.archive_revision = written.revision;
+    receipt.warnings.extend(written.warnings);
     Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }))
 }
 
 /// A session that is not changed is still written where a copy was asked for.
-fn finish(job: &CompactJob, done: Done) -> Result<Option<Done>, RunError> {
-    write_copy(&job.target, &done.session, None)?;
+fn unchanged(job: &CompactJob, done: Done) -> Result<Option<Done>, RunError> {
+    write_unchanged(&job.target, &done.session)?;
     Ok(Some(done))
 }
 
@@ -228,17 +220,6 @@ pub(super) fn may_append(session: &Session, path: &Path) -> Result<(), RunError>
             line: problem.line,
             message: problem.message,
             hint: "nothing was written; inspect --check lists everything that is wrong with the file".to_owned(),
-        });
-    }
-    Ok(())
-}
-
-/// Refuses versions whose files would have to be written anew.
-pub(super) fn may_write(session: &Session) -> Result<(), RunError> {
-    if let Some(version @ (0..=2)) = session.version() {
-        return Err(RunError::Refused {
-            message: format!("the session is of version {version}; writing to it would need a migration to version 3"),
-            hint: Some("open it once in its agent, which migrates it; inspect and compact -n work on it as it is".to_owned()),
         });
     }
     Ok(())

@@ -1,7 +1,5 @@
 //! `prune`: tool results that a model no longer needs give way to notices.
 
-use std::collections::BTreeMap;
-
 use super::open::{Input, Opened, open};
 use super::rewrite::{Archiving, may_rewrite, restore, rewrite};
 use super::{RunError, Target};
@@ -129,17 +127,16 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
 
 /// The lines of a plan.
 fn edit(session: &Session, plan: &PrunePlan, now_ms: u64, warnings: &mut Vec<String>) -> Result<Edit, RunError> {
-    let mut replaced = BTreeMap::new();
+    let mut edit = session.migration()?;
     for pruned in &plan.results {
         let payload = session.read(pruned.entry)?;
-        let line =
-            std::str::from_utf8(payload.bytes()).ok().and_then(|line| prune::splice(line, &pruned.reason.notice(pruned.tokens), now_ms));
-        match line {
-            Some(line) => {
-                replaced.insert(pruned.entry, line);
+        let record = edit.replaced.get(&pruned.entry).map(String::as_str).or_else(|| std::str::from_utf8(payload.bytes()).ok());
+        match record.and_then(|record| prune::splice(record, &pruned.reason.notice(pruned.tokens), now_ms)) {
+            Some(record) => {
+                edit.replaced.insert(pruned.entry, record);
             }
             None => warnings.push(format!("result {} stays: its line cannot be edited", session.id(pruned.entry))),
         }
     }
-    Ok(Edit { replaced, ..Edit::default() })
+    Ok(edit)
 }

@@ -59,6 +59,8 @@ pub struct Receipt {
     pub kept_messages: usize,
     /// Messages that were left out of the summarized text.
     pub dropped: Vec<(String, LeftOut)>,
+    /// The archive of the file that a migration replaced.
+    pub archive_revision: Option<u64>,
     /// Nothing was written because nothing was to be.
     pub dry_run: bool,
     /// What should be known.

@@ -14,7 +14,7 @@ use crate::session::edit::{Edit, with_parent};
 use crate::session::{Code, Ix, Json, Kind, Path, Problem, Session, Severity, Source, problems};
 use crate::store::archive::{self, Plan, Reference};
 use crate::store::replace::{Replaced, Rewrite, replace};
-use crate::store::{self};
+use crate::store::{self, Appended};
 
 /// Whether and where the old file is archived.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +55,7 @@ pub fn references(session: &Session) -> io::Result<Vec<(Ix, Result<Reference, St
 /// # Errors
 /// When an entry cannot be read, or the file is damaged or of an old version.
 pub fn may_rewrite(session: &Session, path: &Path) -> Result<(), RunError> {
-    super::compact::may_append(session, path)?;
-    super::compact::may_write(session)
+    super::compact::may_append(session, path)
 }
 
 /// Writes the edited session where it is asked for. `None` when the file grew: plan again.
@@ -91,7 +90,8 @@ pub fn rewrite(
             archive_dir: folder.as_deref(),
         }),
     };
-    let grown: u64 = edit.replaced.values().chain(edit.inserted.values()).map(|line| line.len() as u64 + 2).sum();
+    let lines = edit.replaced.values().chain(edit.inserted.values()).map(String::len);
+    let grown: u64 = lines.chain(edit.appended.as_ref().map(Vec::len)).map(|len| len as u64 + 2).sum();
     let order = Rewrite { print, archive: plan, room: session.source().len() + grown + REFERENCE_ROOM, wait: store::WAIT };
     let mut write = |out: &mut dyn Write, reference: Option<&Reference>| match reference {
         None => session.write_edited(edit, out),
@@ -139,10 +139,11 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
     let after = Session::open(Source::file(file, len)).map_err(|e| read(&e))?;
     let (old, new) = (before.nodes().count(), after.nodes().count());
     let removed = edit.removed.iter().filter(|ix| before[**ix].is_node()).count();
-    if new + removed != old + usize::from(referred) {
+    let added = usize::from(referred) + usize::from(edit.appended.is_some());
+    if new + removed != old + added {
         return Err(format!("it has {new} entries where {old} were planned"));
     }
-    if before.leaf().map(|ix| before.id(ix)) != after.leaf().map(|ix| after.id(ix)) && removed == 0 {
+    if before.leaf().map(|ix| before.id(ix)) != after.leaf().map(|ix| after.id(ix)) && removed == 0 && edit.appended.is_none() {
         return Err("its last entry is another one".to_owned());
     }
     let errors = |session: &Session| -> io::Result<BTreeMap<&'static str, usize>> {
@@ -243,25 +244,48 @@ pub fn revisions(session: &Session, path: Option<&FsPath>, archive_dir: Option<&
     Ok((list, bytes))
 }
 
-/// Writes the session, and `line` behind it, where a copy was asked for; in place and nowhere need none.
+/// Appends a line to a session, or writes a copy with it. A session of an old version is written anew as version 3, the old
+/// file archived first. `None` when the file grew so that `holds` no longer does: plan again.
+///
+/// # Errors
+/// See [`RunError`]; the session is then what it was.
+pub fn append(
+    opened: &Opened,
+    line: Option<&[u8]>,
+    target: &Target,
+    archive_dir: Option<&FsPath>,
+    now: &str,
+    holds: &mut dyn FnMut(&[u8]) -> bool,
+) -> Result<Option<Rewritten>, RunError> {
+    let session = &opened.session;
+    match (target, &opened.print, line) {
+        (Target::InPlace, Some(print), Some(line)) if !session.is_old() => match store::append(print, line, store::WAIT, holds)? {
+            Appended::Stale => Ok(None),
+            Appended::Written { offset, .. } => Ok(Some(Rewritten { bytes: offset + line.len() as u64, ..Rewritten::default() })),
+        },
+        (Target::Nowhere, _, Some(line)) if !session.is_old() => {
+            let newline = u64::from(!session.ends_in_newline()?);
+            Ok(Some(Rewritten { bytes: session.source().len() + newline + line.len() as u64, ..Rewritten::default() }))
+        }
+        (Target::InPlace | Target::Nowhere, _, None) => Ok(Some(Rewritten { bytes: session.source().len(), ..Rewritten::default() })),
+        _ => {
+            // A copy of a session that nothing is added to stays what it is.
+            let edit = if line.is_some() { session.migration()? } else { Edit::default() };
+            let edit = Edit { appended: line.map(<[u8]>::to_vec), ..edit };
+            let archiving = Archiving::To(archive_dir.map(FsPath::to_owned));
+            rewrite(opened, &edit, archive::Kind::Migrate, &archiving, target, now)
+        }
+    }
+}
+
+/// Writes a session that is not changed where a copy was asked for; in place and nowhere need none.
 ///
 /// # Errors
 /// When the session cannot be read, or the target cannot be written.
-pub fn write_copy(target: &Target, session: &Session, line: Option<&[u8]>) -> Result<(), RunError> {
-    if matches!(target, Target::InPlace | Target::Nowhere) {
-        return Ok(());
+pub fn write_unchanged(target: &Target, session: &Session) -> Result<(), RunError> {
+    if !matches!(target, Target::InPlace | Target::Nowhere) {
+        copy(session, &Edit::default(), target)?;
     }
-    let bare = session.without_archives()?;
-    write_to(target, &mut |out| {
-        session.write_edited(&bare, out)?;
-        if let Some(line) = line {
-            if !session.ends_in_newline()? {
-                out.write_all(b"\n")?;
-            }
-            out.write_all(line)?;
-        }
-        Ok(())
-    })?;
     Ok(())
 }
 

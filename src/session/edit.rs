@@ -22,6 +22,8 @@ pub struct Edit {
     pub removed: BTreeSet<Ix>,
     /// Lines (without their line ends) that come before a record, on lines of their own.
     pub inserted: BTreeMap<Ix, String>,
+    /// A whole line with its line end that comes last.
+    pub appended: Option<Vec<u8>>,
 }
 
 /// Where the value of a member stands in an object's text; of equal keys the last, which readers take.
@@ -98,7 +100,14 @@ impl Session {
                 self.copy(start, end, out)?;
             }
         }
-        self.copy(at, self.source().len(), out)
+        self.copy(at, self.source().len(), out)?;
+        if let Some(line) = &edit.appended {
+            if !self.ends_in_newline()? {
+                out.write_all(b"\n")?;
+            }
+            out.write_all(line)?;
+        }
+        Ok(())
     }
 
     fn byte(&self, at: u64) -> io::Result<Option<u8>> {
@@ -184,7 +193,8 @@ mod tests {
         };
         assert_eq!(written(&Edit::default()), text);
         let (a, b) = (session.by_id("a").unwrap(), session.by_id("b").unwrap());
-        let edit = Edit { replaced: [(b, "{}".to_owned())].into(), inserted: [(b, "new".to_owned())].into(), removed: [a].into() };
+        let edit =
+            Edit { replaced: [(b, "{}".to_owned())].into(), inserted: [(b, "new".to_owned())].into(), removed: [a].into(), appended: None };
         assert_eq!(written(&edit), "{\"type\":\"session\",\"version\":3}\r\n{broken\n\nnew\n{}");
     }
 }

@@ -9,6 +9,7 @@
 //! - [`entry`]: one record's facts; [`json`], [`message`]: decoded payloads
 //! - [`tree`]: parents, leaves, paths; [`context`]: what a model sees of a path
 //! - [`edit`]: the same bytes with a few lines changed
+//! - `migrate`: versions 1 and 2 as version 3
 //! - [`problems`]: everything that is wrong, each with code, line and offset
 //! - [`owner`]: which agent the file belongs to; [`images`]: what image data really is
 
@@ -20,6 +21,7 @@ pub mod images;
 mod index;
 pub mod json;
 pub mod message;
+mod migrate;
 pub mod owner;
 pub mod problems;
 mod scan;
