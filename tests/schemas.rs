@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use epitome::engine::cut::Nothing;
+use epitome::engine::prune::Reason as Pruning;
 use epitome::engine::serialize::LeftOut;
 use epitome::engine::tokens::Tokenizer;
 use epitome::engine::trigger::Reason;
 use epitome::run::Action;
 use epitome::session::{Code, Owner, Role, Severity};
+use epitome::store::archive::Kind as Archived;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -97,8 +99,22 @@ impl Promise {
     }
 }
 
-const SHOWS: &[&str] =
-    &["overview", "tree", "path", "context", "transcript", "cut", "sizes", "files", "summary", "problems", "settings", "all"];
+const SHOWS: &[&str] = &[
+    "overview",
+    "tree",
+    "path",
+    "context",
+    "transcript",
+    "cut",
+    "sizes",
+    "prune",
+    "files",
+    "summary",
+    "revisions",
+    "problems",
+    "settings",
+    "all",
+];
 
 #[test]
 fn inspect_prints_what_its_schema_says() {
@@ -182,6 +198,75 @@ fn compact_of_a_copy_prints_what_its_schema_says() {
     assert!(output.stdout.starts_with(b"{\"type\":\"title\"") || lines(&output.stdout).len() > 30);
 }
 
+#[test]
+fn prune_prints_what_its_schema_says() {
+    let sessions = sessions();
+    let mut promise = Promise::of("prune", "pruning");
+    let mut reasons = BTreeSet::new();
+    let all = &["--protect-tokens", "0", "--min-savings", "0", "--min-result-tokens", "1"];
+    let calls: &[(&[&str], &[&str])] = &[
+        (&["prune", "-n"], &[]),
+        (&["prune", "-n"], all),
+        (&["prune", "-n", "--protect-last-turn", "--no-superseded", "--no-useless"], all),
+        (&["prune", "-n", "--stale"], &[]),
+        (&["prune", "-n", "--leaf", "no-such-id"], &[]),
+        (&["prune", "-n", "--restore", "1"], &[]),
+    ];
+    for (call, more) in calls {
+        let call = [*call, *more].concat();
+        let lines = lines(&epitome(&call, &sessions).stdout);
+        assert_eq!(lines.len(), sessions.len(), "{call:?}: one line a session");
+        for line in &lines {
+            promise.keeps(&call.join(" "), line);
+            let results = line["prune"]["results"].as_array().into_iter().flatten();
+            reasons.extend(results.map(|result| result["reason"].as_str().unwrap().to_owned()));
+        }
+    }
+    assert_eq!(promise.seen, promise.keys, "keys of the schema that nothing prints");
+    assert!(reasons.len() >= 2, "there are only the reasons {reasons:?}");
+}
+
+#[test]
+fn prune_of_a_copy_prints_what_its_schema_says() {
+    let mut promise = Promise::of("prune", "pruning");
+    let mut seen = Promise::of("inspect", "report");
+    let dir = tempfile::tempdir().unwrap();
+    let (out, own) = (dir.path().join("out.jsonl"), dir.path().join("own.jsonl"));
+    let all = ["--protect-tokens", "0", "--min-savings", "0", "--min-result-tokens", "1"];
+    let mut restored = 0;
+    for session in sessions() {
+        let call = [&["prune", "-o", out.to_str().unwrap(), "--overwrite"][..], &all].concat();
+        let said = lines(&epitome(&call, std::slice::from_ref(&session)).stdout);
+        assert_eq!(said.len(), 1, "{}", session.display());
+        promise.keeps("prune -o", &said[0]);
+        if said[0].get("error").is_none() {
+            assert_eq!(said[0]["bytes_after"], fs::metadata(&out).unwrap().len(), "{}", session.display());
+        }
+        // In place, and back.
+        let _ = fs::remove_dir_all(dir.path().join("own.jsonl.archive"));
+        fs::copy(&session, &own).unwrap();
+        for call in [&[&["prune"][..], &all].concat(), &vec!["prune", "--restore", "1"]] {
+            let said = lines(&epitome(call, std::slice::from_ref(&own)).stdout);
+            promise.keeps(&call.join(" "), &said[0]);
+            restored += usize::from(said[0]["reason"] == "restored");
+        }
+        let said = lines(&epitome(&["inspect", "--show", "revisions,problems"], std::slice::from_ref(&own)).stdout);
+        seen.keeps("inspect of what was pruned", &said[0]);
+        if said[0].get("error").is_none() {
+            let states = said[0]["revisions"].as_array().unwrap().iter().map(|r| &r["state"]);
+            assert!(states.into_iter().all(|state| state == "ok"), "{}", said[0]);
+        }
+    }
+    assert!(restored > 5, "only {restored} sessions were pruned and restored");
+    // The session on standard output, its receipt on standard error.
+    let small = root().join("testdata/sessions/small.jsonl");
+    let output = epitome(&["prune", "-o", "-"], &[small]);
+    let said = lines(&output.stderr);
+    assert_eq!(said.len(), 1);
+    promise.keeps("prune -o -", &said[0]);
+    assert!(lines(&output.stdout).len() > 30);
+}
+
 fn strings(list: &Value) -> BTreeSet<String> {
     list.as_array().unwrap().iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
@@ -224,13 +309,18 @@ fn the_lists_of_the_schemas_are_those_of_the_code() {
     let reasons = strings(&compact["$defs"]["reason"]["enum"]);
     assert!(reasons.is_superset(&nothing));
 
+    let plan = &inspect["$defs"]["prune"]["properties"]["results"]["items"]["properties"];
+    assert_eq!(strings(&plan["reason"]["enum"]), names!(Pruning by name: Age, Superseded, Useless));
+    let kinds: BTreeSet<String> = Archived::ALL.iter().map(|kind| kind.name().to_owned()).collect();
+    assert_eq!(strings(&inspect["$defs"]["revision"]["properties"]["kind"]["enum"]), kinds);
+
     let errors = strings(&error["$defs"]["error"]["properties"]["error"]["properties"]["code"]["enum"]);
     assert!(errors.is_superset(&codes), "a damaged file is refused with its problem code");
 }
 
 #[test]
 fn parts_of_the_same_name_are_the_same_in_every_schema() {
-    let all = [schema("inspect"), schema("compact"), schema("error")];
+    let all = [schema("inspect"), schema("compact"), schema("prune"), schema("error")];
     for (at, one) in all.iter().enumerate() {
         for other in &all[at + 1..] {
             for (name, part) in one["$defs"].as_object().unwrap() {
@@ -258,7 +348,7 @@ fn the_schemas_allow_nothing_that_they_do_not_name() {
             _ => {}
         }
     }
-    for name in ["inspect", "compact", "error"] {
+    for name in ["inspect", "compact", "prune", "error"] {
         closed(&schema(name), name);
     }
 }
@@ -269,8 +359,9 @@ fn the_json_topic_names_every_key() {
     let text = String::from_utf8(output.stdout).unwrap();
     let words: BTreeSet<&str> = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     let (inspect, compact, error) = (Promise::of("inspect", "report"), Promise::of("compact", "receipt"), schema("error"));
+    let prune = Promise::of("prune", "pruning");
     let errors = error["$defs"]["error"]["properties"]["error"]["properties"].as_object().unwrap();
-    for key in inspect.keys.iter().chain(&compact.keys).chain(errors.keys()) {
+    for key in inspect.keys.iter().chain(&compact.keys).chain(&prune.keys).chain(errors.keys()) {
         assert!(words.contains(key.as_str()), "help json does not name {key}");
     }
 }
