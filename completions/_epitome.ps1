@@ -27,6 +27,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Look: the tree, tokens, where a compaction would cut, what is wrong')
             [CompletionResult]::new('compact', 'compact', [CompletionResultType]::ParameterValue, 'Append a compaction: older messages are summarized, newer ones stay as they are')
+            [CompletionResult]::new('prune', 'prune', [CompletionResultType]::ParameterValue, 'Make a session smaller for the model: old, superseded and useless tool results give way to notices')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -47,6 +48,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--enabled', '--enabled', [CompletionResultType]::ParameterName, 'Whether --trigger auto may act [default: true]')
             [CompletionResult]::new('--summary-tokens', '--summary-tokens', [CompletionResultType]::ParameterName, 'Most tokens of a summary, 300 to 16384 [default: 4096]')
             [CompletionResult]::new('--blob-dir', '--blob-dir', [CompletionResultType]::ParameterName, 'Folder of externalized image data [default: the agent''s, beside its sessions]')
+            [CompletionResult]::new('--archive-dir', '--archive-dir', [CompletionResultType]::ParameterName, 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]')
             [CompletionResult]::new('--show', '--show', [CompletionResultType]::ParameterName, 'What to show, one or more separated by commas [default: overview]')
             [CompletionResult]::new('--fail-on', '--fail-on', [CompletionResultType]::ParameterName, 'The severity from which --check fails: error, warning [default: error]')
             [CompletionResult]::new('--allow', '--allow', [CompletionResultType]::ParameterName, 'A problem code that --check passes over; may be given more than once [default: none]')
@@ -84,6 +86,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--enabled', '--enabled', [CompletionResultType]::ParameterName, 'Whether --trigger auto may act [default: true]')
             [CompletionResult]::new('--summary-tokens', '--summary-tokens', [CompletionResultType]::ParameterName, 'Most tokens of a summary, 300 to 16384 [default: 4096]')
             [CompletionResult]::new('--blob-dir', '--blob-dir', [CompletionResultType]::ParameterName, 'Folder of externalized image data [default: the agent''s, beside its sessions]')
+            [CompletionResult]::new('--archive-dir', '--archive-dir', [CompletionResultType]::ParameterName, 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
             [CompletionResult]::new('--strategy', '--strategy', [CompletionResultType]::ParameterName, 'How to compact: context-full, off [default: context-full]')
@@ -113,9 +116,63 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
         }
+        'epitome;prune' {
+            [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]')
+            [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
+            [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]')
+            [CompletionResult]::new('--now', '--now', [CompletionResultType]::ParameterName, 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]')
+            [CompletionResult]::new('--context-window', '--context-window', [CompletionResultType]::ParameterName, 'Tokens of the model''s window [default: the model''s, else 200000]')
+            [CompletionResult]::new('--reserve-tokens', '--reserve-tokens', [CompletionResultType]::ParameterName, 'Tokens kept free for the answer [default: 16384, or 15 % of the window]')
+            [CompletionResult]::new('--keep-recent-tokens', '--keep-recent-tokens', [CompletionResultType]::ParameterName, 'Newest tokens that a compaction keeps as they are [default: 20000]')
+            [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]')
+            [CompletionResult]::new('--tokenizer', '--tokenizer', [CompletionResultType]::ParameterName, 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]')
+            [CompletionResult]::new('--model', '--model', [CompletionResultType]::ParameterName, 'The model, provider/id [default: the session''s latest]')
+            [CompletionResult]::new('--enabled', '--enabled', [CompletionResultType]::ParameterName, 'Whether --trigger auto may act [default: true]')
+            [CompletionResult]::new('--summary-tokens', '--summary-tokens', [CompletionResultType]::ParameterName, 'Most tokens of a summary, 300 to 16384 [default: 4096]')
+            [CompletionResult]::new('--blob-dir', '--blob-dir', [CompletionResultType]::ParameterName, 'Folder of externalized image data [default: the agent''s, beside its sessions]')
+            [CompletionResult]::new('--archive-dir', '--archive-dir', [CompletionResultType]::ParameterName, 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
+            [CompletionResult]::new('--protect-tokens', '--protect-tokens', [CompletionResultType]::ParameterName, 'Tokens of the newest results that age does not touch [default: 40000]')
+            [CompletionResult]::new('--min-savings', '--min-savings', [CompletionResultType]::ParameterName, 'Tokens that all of it must save, or nothing is pruned [default: 20000]')
+            [CompletionResult]::new('--min-result-tokens', '--min-result-tokens', [CompletionResultType]::ParameterName, 'Tokens below which age does not touch a result [default: 50]')
+            [CompletionResult]::new('--stale-suffix-tokens', '--stale-suffix-tokens', [CompletionResultType]::ParameterName, 'With --stale: tokens that may stand after a result [default: 8000]')
+            [CompletionResult]::new('--stale-idle-minutes', '--stale-idle-minutes', [CompletionResultType]::ParameterName, 'With --stale: minutes without a message after which any result may go [default: 30]')
+            [CompletionResult]::new('--protect', '--protect', [CompletionResultType]::ParameterName, 'Keep results of a tool (tool:NAME) or of files (path:GLOB); may be given more than once [default: none]')
+            [CompletionResult]::new('--restore', '--restore', [CompletionResultType]::ParameterName, 'Put an archived revision back as the session, which is archived first [default: none]')
+            [CompletionResult]::new('-0', '-0', [CompletionResultType]::ParameterName, 'Lists are separated by NUL instead of line ends [default: off]')
+            [CompletionResult]::new('--null', '--null', [CompletionResultType]::ParameterName, 'Lists are separated by NUL instead of line ends [default: off]')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'One JSON object a session on standard output, one a line [default: off]')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'No notes and warnings [default: off]')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'No notes and warnings [default: off]')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'More detail; twice for still more [default: off]')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'More detail; twice for still more [default: off]')
+            [CompletionResult]::new('--no-config', '--no-config', [CompletionResultType]::ParameterName, 'Read no config file [default: off]')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Write nothing: show what would be pruned [default: off]')
+            [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Write nothing: show what would be pruned [default: off]')
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Change several sessions in place [default: off]')
+            [CompletionResult]::new('--in-place', '--in-place', [CompletionResultType]::ParameterName, 'Change several sessions in place [default: off]')
+            [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Replace FILE of --output when it is there [default: off]')
+            [CompletionResult]::new('--no-superseded', '--no-superseded', [CompletionResultType]::ParameterName, 'Keep reads of files that were read again later [default: off]')
+            [CompletionResult]::new('--no-useless', '--no-useless', [CompletionResultType]::ParameterName, 'Keep results that their tools called useless [default: off]')
+            [CompletionResult]::new('--stale', '--stale', [CompletionResultType]::ParameterName, 'Only superseded and useless results, and only where that costs no provider cache [default: off]')
+            [CompletionResult]::new('--protect-last-turn', '--protect-last-turn', [CompletionResultType]::ParameterName, 'Keep results after the latest request, whatever their size [default: off]')
+            [CompletionResult]::new('--no-archive', '--no-archive', [CompletionResultType]::ParameterName, 'Do not archive the file as it was; needs --yes [default: off]')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Yes, without an archive [default: off]')
+            [CompletionResult]::new('--exit-code', '--exit-code', [CompletionResultType]::ParameterName, 'Exit code 3 when there was nothing to do [default: off]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
         'epitome;help' {
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Look: the tree, tokens, where a compaction would cut, what is wrong')
             [CompletionResult]::new('compact', 'compact', [CompletionResultType]::ParameterValue, 'Append a compaction: older messages are summarized, newer ones stay as they are')
+            [CompletionResult]::new('prune', 'prune', [CompletionResultType]::ParameterValue, 'Make a session smaller for the model: old, superseded and useless tool results give way to notices')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -123,6 +180,9 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             break
         }
         'epitome;help;compact' {
+            break
+        }
+        'epitome;help;prune' {
             break
         }
         'epitome;help;help' {

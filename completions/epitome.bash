@@ -25,6 +25,9 @@ _epitome() {
             epitome,inspect)
                 cmd="epitome__subcmd__inspect"
                 ;;
+            epitome,prune)
+                cmd="epitome__subcmd__prune"
+                ;;
             epitome__subcmd__help,compact)
                 cmd="epitome__subcmd__help__subcmd__compact"
                 ;;
@@ -34,6 +37,9 @@ _epitome() {
             epitome__subcmd__help,inspect)
                 cmd="epitome__subcmd__help__subcmd__inspect"
                 ;;
+            epitome__subcmd__help,prune)
+                cmd="epitome__subcmd__help__subcmd__prune"
+                ;;
             *)
                 ;;
         esac
@@ -41,7 +47,7 @@ _epitome() {
 
     case "${cmd}" in
         epitome)
-            opts="-h -V --help --version inspect compact help"
+            opts="-h -V --help --version inspect compact prune help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -55,7 +61,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__compact)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --dry-run --in-place --output --overwrite --strategy --trigger --keep-from --instructions --context-file --summarizer --allow-growth --exit-code --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --overwrite --strategy --trigger --keep-from --instructions --context-file --summarizer --allow-growth --exit-code --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -125,6 +131,10 @@ _epitome() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --archive-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -165,7 +175,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__help)
-            opts="inspect compact help"
+            opts="inspect compact prune help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -220,8 +230,22 @@ _epitome() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        epitome__subcmd__help__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         epitome__subcmd__inspect)
-            opts="-0 -q -v -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --show --exact --check --fail-on --allow --keep-from --help --version"
+            opts="-0 -q -v -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --show --exact --check --fail-on --allow --keep-from --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -291,8 +315,12 @@ _epitome() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --archive-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --show)
-                    COMPREPLY=($(compgen -W "overview tree path context transcript cut sizes files summary problems settings all" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "overview tree path context transcript cut sizes prune files summary revisions problems settings all" -- "${cur}"))
                     return 0
                     ;;
                 --fail-on)
@@ -304,6 +332,124 @@ _epitome() {
                     return 0
                     ;;
                 --keep-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        epitome__subcmd__prune)
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --overwrite --protect-tokens --min-savings --min-result-tokens --no-superseded --no-useless --stale --stale-suffix-tokens --stale-idle-minutes --protect --protect-last-turn --restore --no-archive --yes --exit-code --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --leaf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --progress)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reserve-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-recent-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threshold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tokenizer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --enabled)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summary-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --blob-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --archive-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --protect-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-savings)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-result-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stale-suffix-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stale-idle-minutes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --protect)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --restore)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -28,6 +28,7 @@ complete -c epitome -n "__fish_epitome_needs_command" -s h -l help -d 'Print hel
 complete -c epitome -n "__fish_epitome_needs_command" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
+complete -c epitome -n "__fish_epitome_needs_command" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
@@ -49,6 +50,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l model -d 'Th
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l enabled -d 'Whether --trigger auto may act [default: true]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l show -d 'What to show, one or more separated by commas [default: overview]' -r -f -a "overview\t'The session at a glance'
 tree\t'All entries as a tree'
 path\t'The entries of the path'
@@ -56,8 +58,10 @@ context\t'What the model sees'
 transcript\t'What a person saw, with a divider where each compaction fired'
 cut\t'Where a compaction would cut'
 sizes\t'Bytes and tokens by kind and tool, and the largest entries'
+prune\t'Tool results that pruning would blank'
 files\t'Files that a compaction would record'
 summary\t'The summary that the offline summarizer would write, with its sources'
+revisions\t'Archived revisions of the session'
 problems\t'Everything that is wrong'
 settings\t'Settings and where they come from'
 all\t'All of it'"
@@ -94,6 +98,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l model -d 'Th
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l enabled -d 'Whether --trigger auto may act [default: true]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, off [default: context-full]' -r -f -a "context-full\t'A summary of what is old'
 off\t'Only report'"
@@ -117,6 +122,53 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l progress -d 'Progress on standard error: auto, always, never [default: auto, on a terminal]' -r -f -a "auto\t'On a terminal'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l config -d 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l now -d 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l context-window -d 'Tokens of the model\'s window [default: the model\'s, else 200000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l reserve-tokens -d 'Tokens kept free for the answer [default: 16384, or 15 % of the window]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l keep-recent-tokens -d 'Newest tokens that a compaction keeps as they are [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l threshold -d 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l tokenizer -d 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l model -d 'The model, provider/id [default: the session\'s latest]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l enabled -d 'Whether --trigger auto may act [default: true]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-tokens -d 'Tokens of the newest results that age does not touch [default: 40000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l min-savings -d 'Tokens that all of it must save, or nothing is pruned [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l min-result-tokens -d 'Tokens below which age does not touch a result [default: 50]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale-suffix-tokens -d 'With --stale: tokens that may stand after a result [default: 8000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale-idle-minutes -d 'With --stale: minutes without a message after which any result may go [default: 30]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect -d 'Keep results of a tool (tool:NAME) or of files (path:GLOB); may be given more than once [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l restore -d 'Put an archived revision back as the session, which is archived first [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s q -l quiet -d 'No notes and warnings [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s v -l verbose -d 'More detail; twice for still more [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-config -d 'Read no config file [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s n -l dry-run -d 'Write nothing: show what would be pruned [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s i -l in-place -d 'Change several sessions in place [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l overwrite -d 'Replace FILE of --output when it is there [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-superseded -d 'Keep reads of files that were read again later [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-useless -d 'Keep results that their tools called useless [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale -d 'Only superseded and useless results, and only where that costs no provider cache [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-last-turn -d 'Keep results after the latest request, whatever their size [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-archive -d 'Do not archive the file as it was; needs --yes [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l yes -d 'Yes, without an archive [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s V -l version -d 'Print version'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune help" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -9,6 +9,7 @@ fn the_program_and_every_command_explain_themselves() {
         ("help_short", &["-h"]),
         ("help_inspect", &["inspect", "--help"]),
         ("help_compact", &["compact", "--help"]),
+        ("help_prune", &["prune", "--help"]),
     ] {
         insta::assert_snapshot!(name, Run::new().go_bare(args).to_string());
     }
@@ -24,7 +25,7 @@ fn topics_are_there() {
 #[test]
 fn help_of_a_command_is_its_help() {
     let run = Run::new();
-    for command in ["inspect", "compact"] {
+    for command in ["inspect", "compact", "prune"] {
         assert_eq!(run.go_bare(&["help", command]), run.go_bare(&[command, "--help"]), "{command}");
     }
 }
