@@ -115,6 +115,21 @@ pub struct PrunePlan {
     pub worth_it: bool,
 }
 
+impl PrunePlan {
+    fn of(results: Vec<Pruned>, settings: &PruneSettings) -> PrunePlan {
+        let saved = results.iter().map(|r| r.saved).sum();
+        let worth_it = !results.is_empty() && (settings.stale.is_some() || saved >= settings.min_savings);
+        PrunePlan { results, saved, worth_it }
+    }
+
+    /// Leaves out the results that `keep` does not name; the rest is judged anew.
+    pub fn retain(&mut self, settings: &PruneSettings, keep: impl Fn(Ix) -> bool) {
+        let mut results = std::mem::take(&mut self.results);
+        results.retain(|pruned| keep(pruned.entry));
+        *self = PrunePlan::of(results, settings);
+    }
+}
+
 /// A call as far as pruning cares.
 struct CallFacts {
     is_read: bool,
@@ -170,7 +185,7 @@ pub fn plan(
             Reason::Superseded
         } else if settings.useless && entry.flags.useless() && !entry.flags.is_error() && saving(Reason::Useless) > 0 {
             Reason::Useless
-        } else if settings.stale.is_none() && !protected_by_age && tokens >= settings.min_result_tokens {
+        } else if settings.stale.is_none() && !protected_by_age && tokens >= settings.min_result_tokens && saving(Reason::Age) > 0 {
             Reason::Age
         } else {
             continue;
@@ -181,9 +196,7 @@ pub fn plan(
         results.push(Pruned { entry: ix, reason, tokens, saved: saving(reason) });
     }
     results.reverse();
-    let saved = results.iter().map(|r| r.saved).sum();
-    let worth_it = !results.is_empty() && (settings.stale.is_some() || saved >= settings.min_savings);
-    Ok(PrunePlan { results, saved, worth_it })
+    Ok(PrunePlan::of(results, settings))
 }
 
 /// Results that no reason touches: skills and plans are in use for as long as the session is, and what was read back from an

@@ -94,9 +94,16 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
         may_rewrite(session, &path)?;
     }
     let mut counter = Counter::new(session, job.tokenizer, Effort::Exact);
-    let plan = prune::plan(&mut counter, &path.entries, &job.settings, job.is_protected)?;
+    let mut plan = prune::plan(&mut counter, &path.entries, &job.settings, job.is_protected)?;
     let mut warnings = Vec::new();
-    let edit = if plan.worth_it { edit(session, &plan, job.now.1, &mut warnings)? } else { Edit::default() };
+    let mut edit = if plan.worth_it { edit(session, &plan, job.now.1, &mut warnings)? } else { Edit::default() };
+    if edit.replaced.len() < plan.results.len() && plan.worth_it {
+        // What cannot be edited is not pruned, and what is left may save too little.
+        plan.retain(&job.settings, |ix| edit.replaced.contains_key(&ix));
+        if !plan.worth_it {
+            edit = Edit::default();
+        }
+    }
     let changed = !edit.replaced.is_empty();
     let bytes = session.source().len();
     let mut done = PruneDone {
