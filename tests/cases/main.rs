@@ -16,6 +16,7 @@ mod counts;
 mod cut;
 mod damage;
 mod inspect;
+mod prune;
 #[path = "../common/run.rs"]
 mod run;
 #[path = "../common/sessions.rs"]
