@@ -17,6 +17,7 @@ mod cut;
 mod damage;
 mod inspect;
 mod prune;
+mod revisions;
 #[path = "../common/run.rs"]
 mod run;
 #[path = "../common/sessions.rs"]

@@ -1,0 +1,437 @@
+//! Rewritten files: their archives, the way back, other programs at the same file, and what is refused.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, SystemTime};
+
+use epitome::store::archive::{self, Reference};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::answer;
+use crate::prune::{ALL, CHARS, Talk, differences, prune, pruned};
+use crate::run::{Run, codes};
+use crate::sessions as s;
+
+const FOLDER: &str = "s.jsonl.archive";
+
+fn session() -> Run {
+    let mut talk = Talk::new();
+    for n in 0..8 {
+        talk.call("read", json!({"path": format!("f{n}.txt")}), 4_000 + n * 400);
+        talk.ask();
+    }
+    talk.run()
+}
+
+fn check(run: &Run, more: &[&str]) -> Value {
+    run.json(&[&["inspect", "--check", "s.jsonl"], more].concat())
+}
+
+/// The references of a session, by revision.
+fn references(run: &Run, name: &str) -> BTreeMap<u64, Reference> {
+    let lines = run.lines(name).into_iter().filter(|line| line["customType"] == "epitome.archive");
+    lines.map(|line| Reference::from_json(&line["data"]).unwrap()).map(|r| (r.revision, r)).collect()
+}
+
+fn content(folder: &Path, reference: &Reference) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    archive::open(folder, reference, Some("s1")).unwrap().copy(&mut bytes).unwrap();
+    bytes
+}
+
+/// Every file below a folder with its bytes and time.
+fn everything(dir: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
+    let entries = walkdir::WalkDir::new(dir).into_iter().map(Result::unwrap);
+    entries
+        .map(|entry| {
+            let bytes = if entry.file_type().is_file() { fs::read(entry.path()).unwrap() } else { Vec::new() };
+            let time = entry.metadata().unwrap().modified().unwrap();
+            (entry.path().display().to_string(), (bytes, time))
+        })
+        .collect()
+}
+
+#[test]
+fn a_dry_run_changes_nothing_at_all() {
+    let run = session();
+    let before = everything(&run.path(""));
+    let receipt = prune(&run, &[ALL, &["-n"]]);
+    assert_eq!((&receipt["action"], &receipt["dry_run"], &receipt["archive_revision"]), (&json!("pruned"), &json!(true), &Value::Null));
+    assert!(receipt["bytes_after"].as_u64() < receipt["bytes_before"].as_u64());
+    run.go(&["inspect", "s.jsonl", "--show", "prune,revisions"]).ok();
+    assert!(everything(&run.path("")) == before);
+    // Nor does one of a restore.
+    pruned(&run, &[ALL]);
+    let before = everything(&run.path(""));
+    let receipt = prune(&run, &[&["-n", "--restore", "1"]]);
+    assert_eq!((&receipt["reason"], &receipt["dry_run"]), (&json!("restored"), &json!(true)), "{receipt}");
+    assert!(everything(&run.path("")) == before);
+}
+
+#[test]
+fn the_archive_holds_the_file_as_it_was() {
+    let run = session();
+    let before = run.bytes("s.jsonl");
+    pruned(&run, &[ALL]);
+    let all = references(&run, "s.jsonl");
+    let reference = &all[&1];
+    assert_eq!((reference.bytes, reference.file.as_str(), reference.generation), (before.len() as u64, "1-prune.epa", 0));
+    let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(&before));
+    assert_eq!(reference.sha256, digest);
+    assert!(content(&run.path(FOLDER), reference) == before);
+    let list = run.json(&["inspect", "s.jsonl", "--show", "revisions"])["revisions"].clone();
+    assert_eq!(
+        list,
+        json!([{"revision": 1, "generation": 0, "kind": "prune", "sha256": digest, "bytes": before.len(), "file": "1-prune.epa", "state": "ok"}])
+    );
+}
+
+#[test]
+fn a_copy_has_no_references() {
+    let run = session();
+    pruned(&run, &[ALL, &["--protect", "path:f[0-3].txt"]]);
+    let before = everything(&run.path(""));
+    for (more, changed) in [(&[][..], true), (&["--protect", "path:*"], false)] {
+        let receipt = prune(&run, &[ALL, &["-o", "copy.jsonl", "--overwrite"], more]);
+        assert_eq!((&receipt["action"] == "pruned", &receipt["archive_revision"]), (changed, &Value::Null), "{receipt}");
+        assert!(!run.text("copy.jsonl").contains("epitome.archive"));
+        assert_eq!(run.json(&["inspect", "--check", "copy.jsonl"])["problems"], json!([]));
+        let leaf = |name: &str| run.json(&["inspect", name])["leaf"].clone();
+        assert_eq!(leaf("copy.jsonl"), leaf("s.jsonl"));
+        let shown = |name: &str| run.json(&["inspect", name, "--show", "context"])["context"].as_array().unwrap().len();
+        assert_eq!(shown("copy.jsonl"), shown("s.jsonl"));
+        fs::remove_file(run.path("copy.jsonl")).unwrap();
+    }
+    let mut after = everything(&run.path(""));
+    after.retain(|path, _| path != &run.path("").display().to_string());
+    assert!(after.iter().all(|(path, what)| before.get(path) == Some(what)));
+    // From standard input to standard output.
+    let out = run.feed(&[&["prune", "-"], ALL].concat(), run.bytes("s.jsonl")).ok();
+    assert!(!out.stdout().contains("epitome.archive") && out.stdout().matches("prunedAt").count() == 8, "{out}");
+}
+
+#[test]
+fn old_and_damaged_sessions_are_refused() {
+    let codes = [
+        ("sessions/v1.jsonl", "refused"),
+        ("sessions/v2.jsonl", "refused"),
+        ("damaged/missing-header.jsonl", "missing-header"),
+        ("damaged/duplicate-id-differs.jsonl", "duplicate-id"),
+        ("damaged/parent-cycle.jsonl", "parent-cycle"),
+    ];
+    for (file, code) in codes {
+        let run = Run::with(&[file]);
+        let name = file.rsplit('/').next().unwrap();
+        let before = everything(&run.path(""));
+        for more in [&[][..], &["-o", "copy.jsonl"]] {
+            let out = run.go(&[&["prune", name, "--json"], ALL, more].concat());
+            assert_eq!((out.code, &out.json()["error"]["code"]), (1, &json!(code)), "{file} {more:?}\n{out}");
+        }
+        assert!(everything(&run.path("")) == before, "{file}");
+    }
+}
+
+#[test]
+fn a_line_that_stands_twice_does_not_come_to_differ() {
+    let mut talk = Talk::new();
+    talk.call("bash", json!({"command": "ls"}), 8_000);
+    let twice = talk.lines.last().unwrap().clone();
+    talk.lines.push(twice);
+    talk.put("end", |parent| answer("end", parent.unwrap(), "done"));
+    let run = Run::of(s::file(&talk.lines));
+    let (before, old) = (run.bytes("s.jsonl"), codes(&check(&run, &[])).len());
+    let out = run.go(&[&["prune", "s.jsonl", "--json"], ALL].concat());
+    if out.code == 0 {
+        assert_eq!(codes(&check(&run, &["--fail-on", "error"])).len(), old, "{out}\n{}", run.text("s.jsonl"));
+        let errors = check(&run, &[]);
+        assert!(errors["problems"].as_array().unwrap().iter().all(|p| p["severity"] == "warning"), "{errors}");
+    } else {
+        assert!(run.bytes("s.jsonl") == before, "{out}");
+    }
+}
+
+#[test]
+fn r16_eight_prunes_at_once() {
+    for round in 0..3 {
+        let run = session();
+        let before = run.bytes("s.jsonl");
+        let args = [&["prune", "s.jsonl", "--json"], ALL].concat();
+        let children: Vec<Child> = (0..8).map(|_| run.command(&args).spawn().unwrap()).collect();
+        let outs: Vec<_> = children.into_iter().map(|child| run.end(child)).collect();
+        let mut done = 0;
+        for out in &outs {
+            assert!([0, 5].contains(&out.code), "{round}\n{out}");
+            done += usize::from(out.code == 0 && out.json()["action"] == "pruned");
+        }
+        assert_eq!(done, 1, "{round}: what is pruned is not pruned again");
+        differences(&before, &run.bytes("s.jsonl"));
+        assert_eq!(check(&run, &[])["problems"], json!([]), "{round}");
+        assert_eq!(run.names(), ["s.jsonl", FOLDER]);
+        let names: Vec<_> = fs::read_dir(run.path(FOLDER)).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, ["1-prune.epa"]);
+        assert!(content(&run.path(FOLDER), &references(&run, "s.jsonl")[&1]) == before);
+    }
+}
+
+#[test]
+fn r17_a_line_that_was_appended_meanwhile_is_there() {
+    // The prune has read and planned, and waits for the lock that an agent holds while it appends.
+    for wait in [0, 50, 150, 300] {
+        let run = session();
+        let path = run.path("s.jsonl");
+        let lock = epitome::store::acquire(&path, Duration::from_millis(500)).unwrap();
+        let child = run.command(&[&["prune", "s.jsonl", "--json"], ALL].concat()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        let line = s::user("new", "end", "a question meanwhile");
+        let mut file = fs::File::options().append(true).open(&path).unwrap();
+        file.write_all(format!("{line}\n").as_bytes()).unwrap();
+        file.sync_all().unwrap();
+        drop(lock);
+        let out = run.end(child);
+        assert!([0, 5].contains(&out.code), "{out}");
+        let last = run.last("s.jsonl");
+        assert_eq!(last["message"]["content"], "a question meanwhile", "{wait}\n{out}");
+        assert_eq!(run.json(&["inspect", "s.jsonl"])["leaf"], "new");
+        if out.code == 0 {
+            assert_eq!(out.json()["bytes_after"], run.bytes("s.jsonl").len(), "{wait}\n{out}");
+            let pruned = run.lines("s.jsonl").iter().filter(|line| line["message"]["prunedAt"].is_number()).count();
+            assert_eq!(pruned, 8, "{wait}");
+        }
+        assert_eq!(check(&run, &[])["problems"], json!([]), "{wait}");
+    }
+}
+
+#[test]
+fn r17_a_lock_that_is_not_let_go_is_a_conflict() {
+    let run = session();
+    let before = run.bytes("s.jsonl");
+    let lock = epitome::store::acquire(&run.path("s.jsonl"), Duration::from_millis(500)).unwrap();
+    let out = run.go(&[&["prune", "s.jsonl", "--json"], ALL].concat());
+    assert_eq!((out.code, &out.json()["error"]["code"]), (5, &json!("locked")), "{out}");
+    drop(lock);
+    assert!(run.bytes("s.jsonl") == before);
+    assert_eq!(check(&run, &[])["problems"], json!([]), "an archive or a temporary file is left over");
+}
+
+#[test]
+fn r23_a_link_stays_a_link_and_a_private_file_private() {
+    for mode in [0o600, 0o644, 0o640] {
+        let run = session();
+        fs::create_dir(run.path("real")).unwrap();
+        fs::rename(run.path("s.jsonl"), run.path("real/r.jsonl")).unwrap();
+        fs::set_permissions(run.path("real/r.jsonl"), fs::Permissions::from_mode(mode)).unwrap();
+        symlink("real/r.jsonl", run.path("s.jsonl")).unwrap();
+        let receipt = prune(&run, &[ALL]);
+        assert_eq!(receipt["action"], "pruned");
+        assert_eq!(fs::read_link(run.path("s.jsonl")).unwrap(), Path::new("real/r.jsonl"));
+        let mode_of = |name: &str| fs::metadata(run.path(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode_of("real/r.jsonl"), mode);
+        // The archives stand beside the real file and are nobody else's.
+        assert_eq!((mode_of("real/r.jsonl.archive"), mode_of("real/r.jsonl.archive/1-prune.epa")), (0o700, 0o600));
+        assert_eq!(run.names(), ["real", "s.jsonl"]);
+        assert_eq!(check(&run, &[])["problems"], json!([]));
+        assert_eq!(prune(&run, &[&["--restore", "1"]])["reason"], "restored");
+        assert_eq!(mode_of("real/r.jsonl"), mode);
+    }
+}
+
+/// Twelve rewrites in a row; after each the session is sound and every revision is there byte for byte.
+#[test]
+fn every_revision_of_twelve_rewrites_can_be_had_back() {
+    let run = session();
+    let keep = |n: usize| format!("path:f[{n}-9].txt");
+    let mut steps: Vec<Vec<String>> = Vec::new();
+    for n in [2, 4, 6] {
+        steps.push(vec!["--protect".to_owned(), keep(n)]);
+    }
+    let restore = |n: u64| vec!["--restore".to_owned(), n.to_string()];
+    steps.extend([restore(1), vec!["--min-result-tokens".into(), "1200".into()], restore(3), restore(5), vec![], restore(2), restore(6)]);
+    steps.extend([vec!["--protect".to_owned(), keep(7)], restore(4)]);
+    assert_eq!(steps.len(), 12);
+
+    let mut revisions: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let context = |run: &Run| run.json(&["inspect", "s.jsonl", "--show", "context", "--tokenizer", "heuristic"])["context"].clone();
+    let mut contexts: BTreeMap<u64, Value> = BTreeMap::new();
+    for (step, more) in (1_u64..).zip(&steps) {
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        revisions.insert(step, run.bytes("s.jsonl"));
+        contexts.insert(step, context(&run));
+        let args: &[&str] = if more.first() == Some(&"--restore") { &[] } else { ALL };
+        let receipt = prune(&run, &[args, &more]);
+        assert_eq!((&receipt["action"], &receipt["archive_revision"]), (&json!("pruned"), &json!(step)), "{step}: {receipt}");
+        assert_eq!(receipt["bytes_after"], run.bytes("s.jsonl").len(), "{step}");
+        if let [_, restored] = more[..]
+            && receipt["reason"] == "restored"
+        {
+            let restored: u64 = restored.parse().unwrap();
+            assert_eq!(receipt["restored_revision"], restored);
+            assert_eq!(context(&run), contexts[&restored], "{step}: the context is that of revision {restored}");
+            // But for references and the parents that they change, the lines are those of the revision.
+            let bare = |bytes: &[u8]| {
+                let text = String::from_utf8(bytes.to_vec()).unwrap();
+                let mut lines: Vec<String> = text.lines().filter(|l| !l.contains("epitome.archive")).map(str::to_owned).collect();
+                let mut last: Value = serde_json::from_str(&lines.pop().unwrap()).unwrap();
+                last["parentId"].take();
+                (lines, last)
+            };
+            assert_eq!(bare(&run.bytes("s.jsonl")), bare(&revisions[&restored]), "{step}");
+        }
+        assert_eq!(check(&run, &[])["problems"], json!([]), "{step}");
+        let all = references(&run, "s.jsonl");
+        assert_eq!(all.keys().copied().collect::<Vec<_>>(), (1..=step).collect::<Vec<_>>(), "{step}");
+        for (revision, bytes) in &revisions {
+            assert!(content(&run.path(FOLDER), &all[revision]) == *bytes, "{step}: revision {revision}");
+        }
+        let listed = run.json(&["inspect", "s.jsonl", "--show", "revisions"])["revisions"].clone();
+        assert!(listed.as_array().unwrap().iter().all(|r| r["state"] == "ok"));
+        assert_eq!(listed[0]["revision"], step, "newest first");
+    }
+}
+
+#[test]
+fn a_revision_that_is_not_there_or_damaged_is_not_restored() {
+    let failed = |run: &Run, revision: &str, code: &str| {
+        let before = everything(&run.path(""));
+        let out = run.go(&["prune", "s.jsonl", "--json", "--restore", revision]);
+        assert_eq!((out.code, &out.json()["error"]["code"]), (1, &json!(code)), "{out}");
+        assert!(everything(&run.path("")) == before, "{code}");
+    };
+    let run = session();
+    failed(&run, "1", "refused");
+    pruned(&run, &[ALL]);
+    failed(&run, "2", "refused");
+    let archive = run.path(FOLDER).join("1-prune.epa");
+    let good = fs::read(&archive).unwrap();
+    for at in [0, 9, 15, 30, good.len() / 2, good.len() - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&archive, bad).unwrap();
+        failed(&run, "1", "bad-archive");
+    }
+    fs::write(&archive, &good[..good.len() - 1]).unwrap();
+    failed(&run, "1", "bad-archive");
+    fs::remove_file(&archive).unwrap();
+    failed(&run, "1", "missing-archive");
+    fs::write(&archive, good).unwrap();
+    assert_eq!(prune(&run, &[&["--restore", "1"]])["reason"], "restored");
+    let piped = run.feed(&["prune", "-", "--json", "--restore", "1"], run.bytes("s.jsonl"));
+    assert_eq!(piped.code, 1, "{piped}");
+}
+
+#[test]
+fn without_an_archive_only_when_it_is_said_twice() {
+    let run = session();
+    let before = everything(&run.path(""));
+    for args in [&["--no-archive"][..], &["--yes"]] {
+        let out = run.go(&[&["prune", "s.jsonl"], ALL, args].concat());
+        assert_eq!(out.code, 2, "{out}");
+    }
+    assert!(everything(&run.path("")) == before);
+    let lines = run.lines("s.jsonl").len();
+    let receipt = prune(&run, &[ALL, &["--no-archive", "--yes"]]);
+    assert_eq!((&receipt["action"], &receipt["archive_revision"]), (&json!("pruned"), &Value::Null));
+    assert_eq!((run.names(), run.lines("s.jsonl").len()), (vec!["s.jsonl".to_owned()], lines));
+    assert_eq!(run.json(&["inspect", "s.jsonl", "--show", "revisions"])["revisions"], json!([]));
+}
+
+#[test]
+fn a_check_names_what_is_wrong_with_archives() {
+    let run = session();
+    pruned(&run, &[ALL, &["--protect", "path:f[2-9].txt"]]);
+    pruned(&run, &[ALL]);
+    let archive = run.path(FOLDER).join("1-prune.epa");
+    let good = fs::read(&archive).unwrap();
+    let found = |code: i32, want: &[(&str, &str)]| {
+        let out = run.go(&["inspect", "--check", "--json", "s.jsonl"]);
+        let report = out.json();
+        let list = report["problems"].as_array().unwrap();
+        let got: Vec<(&str, &str)> = list.iter().map(|p| (p["code"].as_str().unwrap(), p["severity"].as_str().unwrap())).collect();
+        assert_eq!((out.code, got), (code, want.to_vec()), "{out}");
+    };
+    let state = || run.json(&["inspect", "s.jsonl", "--show", "revisions"])["revisions"][1]["state"].clone();
+    found(0, &[]);
+    fs::remove_file(&archive).unwrap();
+    found(0, &[("missing-archive", "warning")]);
+    assert_eq!(state(), "missing");
+    assert_eq!(run.go(&["inspect", "--check", "--fail-on", "warning", "s.jsonl"]).code, 4);
+    assert_eq!(run.go(&["inspect", "--check", "--fail-on", "warning", "--allow", "missing-archive", "s.jsonl"]).code, 0);
+    let mut bad = good.clone();
+    bad[40] ^= 0x10;
+    fs::write(&archive, bad).unwrap();
+    found(4, &[("bad-archive", "error")]);
+    assert_eq!(state(), "bad");
+    fs::write(&archive, &good).unwrap();
+    fs::write(run.path(FOLDER).join("7-prune.epa"), &good).unwrap();
+    found(0, &[("unreferenced-archive", "warning")]);
+    fs::remove_file(run.path(FOLDER).join("7-prune.epa")).unwrap();
+    fs::write(run.path(FOLDER).join(".1-prune.epa.x.tmp"), "").unwrap();
+    found(0, &[("stray-temp", "warning")]);
+    fs::remove_file(run.path(FOLDER).join(".1-prune.epa.x.tmp")).unwrap();
+    found(0, &[]);
+    // A reference that somebody made up leads nowhere.
+    let text = run.text("s.jsonl").replace("\"1-prune.epa\"", "\"../s.jsonl\"");
+    run.put("s.jsonl", text);
+    found(4, &[("bad-archive", "error"), ("unreferenced-archive", "warning")]);
+}
+
+#[test]
+fn archives_of_many_sessions_in_a_folder_of_their_own() {
+    let run = session();
+    let there: &[&str] = &["--archive-dir", "kept"];
+    let before = run.bytes("s.jsonl");
+    // A folder that is not there is rather a slip of the pen than a wish.
+    assert_eq!(run.go(&[&["prune", "s.jsonl"], ALL, there].concat()).code, 1);
+    assert!(run.bytes("s.jsonl") == before && run.names() == ["s.jsonl"]);
+    fs::create_dir(run.path("kept")).unwrap();
+    let receipt = prune(&run, &[ALL, there]);
+    assert_eq!(receipt["archive_revision"], 1, "{receipt}");
+    assert_eq!(run.names(), ["kept", "s.jsonl"]);
+    assert!(content(&run.path("kept/s1.archive"), &references(&run, "s.jsonl")[&1]) == before);
+    assert_eq!(check(&run, there)["problems"], json!([]));
+    assert_eq!(codes(&check(&run, &[])), ["missing-archive"], "beside the session there is none");
+    assert_eq!(run.go(&["prune", "s.jsonl", "--restore", "1"]).code, 1);
+    let env = [("EPITOME_ARCHIVE_DIR", "kept")];
+    assert_eq!(run.go_env(&["prune", "s.jsonl", "--restore", "1", "--json"], &env).json()["reason"], "restored");
+    assert_eq!(check(&run, there)["problems"], json!([]));
+    // Moved and renamed, the session still finds them.
+    fs::create_dir(run.path("elsewhere")).unwrap();
+    fs::rename(run.path("s.jsonl"), run.path("elsewhere/t.jsonl")).unwrap();
+    let list = run.json(&[&["inspect", "elsewhere/t.jsonl", "--show", "revisions"], there].concat())["revisions"].clone();
+    assert_eq!((&list[0]["state"], &list[1]["state"]), (&json!("ok"), &json!("ok")));
+}
+
+#[test]
+fn several_sessions_are_pruned_only_in_place_and_each_for_itself() {
+    let run = session();
+    run.put("b.jsonl", run.bytes("s.jsonl"));
+    run.put("c.jsonl", "no session");
+    let args = [&["prune", "s.jsonl", "b.jsonl", "c.jsonl", "--json"], ALL].concat();
+    assert_eq!(run.go(&args).code, 2);
+    let out = run.go(&[args.as_slice(), &["--in-place"]].concat());
+    let actions: Vec<Value> = out.jsons().iter().map(|o| o["action"].clone()).collect();
+    assert_eq!((out.code, actions), (1, vec![json!("pruned"), json!("pruned"), Value::Null]), "{out}");
+    assert_eq!(run.names(), ["b.jsonl", "b.jsonl.archive", "c.jsonl", "s.jsonl", FOLDER]);
+    assert!(run.bytes("b.jsonl") == run.bytes("s.jsonl"), "the same input gives the same bytes");
+}
+
+#[test]
+fn a_compaction_goes_on_from_a_pruned_session_and_pruning_from_a_compacted() {
+    let run = session();
+    pruned(&run, &[ALL, &["--protect", "path:f[4-9].txt"]]);
+    let receipt = run.json(&[&["compact", "s.jsonl", "--keep-recent-tokens", "3k", "--allow-growth"], CHARS].concat());
+    assert_eq!(receipt["action"], "compacted", "{receipt}");
+    let receipt = prune(&run, &[ALL]);
+    assert_eq!(receipt["action"], "pruned", "{receipt}");
+    assert_eq!(run.last("s.jsonl")["type"], "compaction");
+    assert_eq!(check(&run, &[])["problems"], json!([]));
+    assert_eq!(references(&run, "s.jsonl").len(), 2);
+    // Back to before both.
+    assert_eq!(prune(&run, &[&["--restore", "1"]])["reason"], "restored");
+    assert_eq!(run.last("s.jsonl")["id"], "end");
+    assert_eq!(check(&run, &[])["problems"], json!([]));
+}
