@@ -136,8 +136,11 @@ fn the_settings_table_is_that_of_the_code() {
     for (row, name) in rows.iter().zip(epitome::settings::NAMES) {
         let begin = format!("| `{}` | `{}` | `{}` | ", name.key, name.flag, name.env);
         assert!(row.starts_with(&begin), "{row}\nis not\n{begin}…");
-        let default =
-            name.default.parse::<u64>().map_or_else(|_| format!("`{}`", name.default), |n| format!("{},{:03} ", n / 1000, n % 1000));
+        let default = match name.default.parse::<u64>() {
+            Ok(n @ 1_000..) => format!("{},{:03} ", n / 1000, n % 1000),
+            Ok(n) => format!("{n} "),
+            Err(_) => format!("`{}`", name.default),
+        };
         assert!(name.default.is_empty() || row[begin.len()..].starts_with(&default), "{row}: the default is {}", name.default);
     }
 }
