@@ -355,7 +355,8 @@ pub fn restore(opened: &Opened, revision: u64, archiving: &Archiving, target: &T
     let len = io::copy(&mut old, &mut spool)?;
     let restored = Session::open(Source::file(spool, len))?;
     if !matches!(target, Target::InPlace) {
-        let bytes = write_to(target, &mut |out| restored.write_edited(&Edit::default(), out))?;
+        let bare = restored.without_archives()?;
+        let bytes = write_to(target, &mut |out| restored.write_edited(&bare, out))?;
         return Ok(Some(Rewritten { bytes, ..Rewritten::default() }));
     }
     let known = references(session)?;

@@ -143,7 +143,7 @@ impl Session {
         }
         for (ix, entry) in self.all().filter(|(_, e)| e.is_node() && e.kind != Kind::Archive) {
             let mut parent = self.parent(ix);
-            if !parent.is_some_and(|p| self[p].kind == Kind::Archive) {
+            if parent.is_none_or(|p| self[p].kind != Kind::Archive) {
                 continue;
             }
             let mut last = entry.parent;

@@ -110,6 +110,11 @@ fn a_copy_has_no_references() {
     let mut after = everything(&run.path(""));
     after.retain(|path, _| path != &run.path("").display().to_string());
     assert!(after.iter().all(|(path, what)| before.get(path) == Some(what)));
+    // An older revision too.
+    pruned(&run, &[ALL]);
+    let receipt = prune(&run, &[&["--restore", "2", "-o", "old.jsonl"]]);
+    assert_eq!((&receipt["reason"], receipt["bytes_after"].as_u64()), (&json!("restored"), Some(run.bytes("old.jsonl").len() as u64)));
+    assert!(run.text("old.jsonl").matches("prunedAt").count() == 4 && !run.text("old.jsonl").contains("epitome.archive"));
     // From standard input to standard output.
     let out = run.feed(&[&["prune", "-"], ALL].concat(), run.bytes("s.jsonl")).ok();
     assert!(!out.stdout().contains("epitome.archive") && out.stdout().matches("prunedAt").count() == 8, "{out}");
