@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::clean::clean;
 use super::done::{self, closed};
-use super::facts::{NOWHERE, Voice};
+use super::facts::{Change, NOWHERE, Voice};
 use super::merge::{self, Old};
 use super::notes::{Ask, Notes};
 use super::read::is_request;
@@ -303,16 +303,20 @@ fn unfinished(request: &Request<'_>, notes: &Notes, out: &mut Candidates) {
             Some(fixed) if failure.times > 1 || !failure.error.is_empty() => {
                 out.add(
                     Section::Done,
-                    item(
-                        format!("- Fixed: {shown} failed{error}, passes now"),
-                        24,
-                        done::order(notes.turns.len(), n),
-                        &[failure.entry, fixed],
-                    ),
+                    item(fixed_line(&shown, &failure.error), 24, done::order(notes.turns.len(), n), &[failure.entry, fixed]),
                 );
             }
             Some(_) => {}
         }
+    }
+}
+
+fn fixed_line(shown: &str, error: &str) -> String {
+    let error = error.trim_end_matches([':', '.']).replace('`', "'");
+    if error.is_empty() {
+        format!("- Fixed: {shown} failed, passes now.")
+    } else {
+        format!("- Fixed: {shown} passes now; it failed with “{error}”.")
     }
 }
 
@@ -416,14 +420,23 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
                 if text.starts_with("No result came") && went_on || fails(text) {
                 } else if passes(text) || is_finished(text) {
                     let bare = text.split(" — not fixed yet").next().unwrap_or(text);
-                    out.add(Section::Done, item(format!("- Fixed: {}, passes now", inline(bare, 260)), 30, CARRIED * 2 + at, &[]));
+                    let line = match bare.split_once(": `") {
+                        Some((_, error)) => {
+                            let shown = bare.split('`').nth(1).map(|shown| format!("`{shown}`")).unwrap_or_default();
+                            fixed_line(&shown, &inline(error.trim_end_matches('`'), 200))
+                        }
+                        None => format!("- Fixed: {}", closed(&inline(bare, 260))),
+                    };
+                    out.add(Section::Done, item(line, 30, CARRIED * 2 + at, &[]));
                 } else {
                     out.add(Section::Blocked, item(line(""), fade(500), CARRIED + at, &[]));
                 }
             }
             Section::Decisions => out.add(Section::Decisions, item(line(""), fade(180), CARRIED + at, &[])),
             Section::Context => {
-                if is_fact_line(text) {
+                let checked = text.strip_prefix("Check with `").and_then(|rest| rest.split('`').next());
+                if checked.is_some_and(|shown| notes.checks.values().any(|check| check.shown == shown)) {
+                } else if is_fact_line(text) {
                     facts.push(old);
                 } else {
                     out.add(Section::Context, item(line(""), fade(200), CARRIED + at, &[]));
@@ -436,12 +449,9 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
     }
 }
 
-/// Leads of the lines of names.
-const FACT_LEADS: &[&str] = &["Edited", "Wrote", "Read", "Seen ", "Used addresses", "Talked about"];
-
+/// Whether a line tells what was done with a file and which names it has.
 fn is_fact_line(text: &str) -> bool {
-    FACT_LEADS.iter().any(|lead| text.starts_with(lead)) && text.contains('`')
-        || text.starts_with('`') && (text.contains("` uses `") || text.contains("` defines `"))
+    ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`'])
 }
 
 /// Gives names of an earlier summary back to the pool, where they compete with new ones.
@@ -459,10 +469,17 @@ fn take_facts(notes: &mut Notes, text: &str) {
             Some("Wrote") => file.writes += 1,
             _ => file.reads += times,
         });
-    } else if lead.is_empty()
-        && let Some(short) = words.next()
-    {
-        home = notes.facts.named(short);
     }
-    notes.facts.take(text, Voice::Result, home, entry);
+    for part in text.split([':', ';']) {
+        let how = match part.trim_start().split(' ').next() {
+            Some("added") => Change::Added,
+            Some("changed") => Change::Touched,
+            _ => continue,
+        };
+        for name in part.split('`').skip(1).step_by(2) {
+            notes.facts.mark(name, how, home, entry);
+        }
+    }
+    // It was said before, so it may be said again.
+    notes.facts.take(text, Voice::Assistant, home, entry);
 }

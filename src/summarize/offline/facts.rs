@@ -44,6 +44,12 @@ pub(super) struct Fact {
     pub shape: Shape,
     /// In how many texts.
     pub texts: u32,
+    /// In how many turns.
+    pub turns: u32,
+    /// The turn it was last seen in.
+    turn: u32,
+    /// What a change did with it.
+    pub change: Change,
     /// The text it was last seen in.
     pub last: u32,
     /// The file it belongs to, or [`NOWHERE`].
@@ -52,12 +58,27 @@ pub(super) struct Fact {
     pub defined: bool,
     /// Whether a tool printed it.
     pub in_result: bool,
+    /// Whether a call asked for it.
+    pub in_call: bool,
     /// Whether the assistant said it.
     pub said: bool,
     /// Whether the user said it.
     pub by_user: bool,
     /// Where it was first seen.
     pub entry: Ix,
+}
+
+/// What the session's own changes did with a name; the stronger one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    /// Nothing.
+    None,
+    /// New text holds it.
+    Used,
+    /// What it defines was changed.
+    Touched,
+    /// It was added.
+    Added,
 }
 
 /// What was done with a file.
@@ -86,10 +107,12 @@ pub(super) struct Facts {
     pub names: Table<Fact>,
     /// Files.
     pub files: Table<FileFact>,
-    /// For numbers: the number with the word beside it, as first seen.
-    pub numbers: Table<Box<str>>,
+    /// For hashes: the hash with the word beside it, as printed or said first.
+    pub hashes: Table<Box<str>>,
     /// How many texts were scanned.
     pub texts: u32,
+    /// The number of the turn.
+    pub turn: u32,
 }
 
 /// Names that are kept at most; about 4 MB.
@@ -97,6 +120,9 @@ const MOST_NAMES: usize = 24_000;
 
 /// Files that are kept at most.
 const MOST_FILES: usize = 6_000;
+
+/// Hashes whose word is kept.
+const MOST_HASHES: usize = 2_000;
 
 /// Bytes of one text whose names count: what stands in the middle of a longer one was hardly read by anyone.
 const SCAN_HEAD: usize = 96 << 10;
@@ -115,11 +141,31 @@ pub(super) enum Voice {
     Result,
 }
 
+impl Fact {
+    fn new(shape: Shape, home: u32, entry: Ix) -> Fact {
+        Fact {
+            shape,
+            texts: 0,
+            turns: 0,
+            turn: 0,
+            change: Change::None,
+            last: 0,
+            home,
+            defined: false,
+            in_result: false,
+            in_call: false,
+            said: false,
+            by_user: false,
+            entry,
+        }
+    }
+}
+
 impl Facts {
     pub(super) fn new(folder: &str) -> Self {
         let folder = folder.trim_end_matches(['/', '\\']);
         let folder = if folder.len() < 2 { String::new() } else { format!("{folder}/") };
-        Facts { folder, names: Table::default(), files: Table::default(), numbers: Table::default(), texts: 0 }
+        Facts { folder, names: Table::default(), files: Table::default(), hashes: Table::default(), texts: 0, turn: 0 }
     }
 
     /// A path without the working folder before it: shorter, and still what the session says.
@@ -157,6 +203,22 @@ impl Facts {
         number
     }
 
+    /// Notes that a change of file `home` is about a name.
+    pub(super) fn mark(&mut self, name: &str, change: Change, home: u32, entry: Ix) {
+        let (texts, turn) = (self.texts, self.turn);
+        let fact = self.names.entry(name.into()).or_insert(Fact { last: texts, ..Fact::new(Shape::Ident, home, entry) });
+        if fact.turns == 0 || fact.turn != turn {
+            fact.turns += 1;
+            fact.turn = turn;
+        }
+        if change > Change::Used && fact.change < change || fact.home == NOWHERE {
+            fact.home = home;
+            fact.entry = entry;
+        }
+        fact.change = fact.change.max(change);
+        fact.texts = fact.texts.max(1);
+    }
+
     /// The shortest end of a file's path that no other file has: its name, mostly.
     pub(super) fn shortest(&self, number: u32) -> &str {
         let Some((path, _)) = self.files.get_index(number as usize) else { return "" };
@@ -173,12 +235,6 @@ impl Facts {
         ends.take(3).find(alone).unwrap_or(path)
     }
 
-    /// The number of the file with this path or, when only one has it, this last part.
-    pub(super) fn named(&self, short: &str) -> u32 {
-        let mut hits = self.files.keys().enumerate().filter(|(_, path)| path.rsplit('/').next() == Some(short) || &***path == short);
-        hits.next().and_then(|(n, _)| u32::try_from(n).ok()).unwrap_or(NOWHERE)
-    }
-
     /// Takes in the names of a text. `home` is the file that the text is from.
     pub(super) fn take(&mut self, text: &str, voice: Voice, home: u32, entry: Ix) {
         self.texts += 1;
@@ -190,14 +246,14 @@ impl Facts {
         }
         if self.names.len() > MOST_NAMES {
             let old = self.texts.saturating_sub(self.texts / 4);
-            self.names.retain(|_, fact| fact.texts > 1 || fact.by_user || fact.last >= old);
+            self.names.retain(|_, fact| fact.texts > 1 || fact.by_user || fact.change > Change::None || fact.last >= old);
             let floor = if self.names.len() > MOST_NAMES / 4 * 3 { 2 } else { 0 };
             self.names.retain(|_, fact| fact.texts > floor || fact.by_user);
         }
     }
 
     fn scan(&mut self, text: &str, voice: Voice, home: u32, entry: Ix) {
-        let now = self.texts;
+        let (now, turn) = (self.texts, self.turn);
         let folder = std::mem::take(&mut self.folder);
         let mut line_file = NOWHERE;
         let mut line_end = 0;
@@ -228,26 +284,7 @@ impl Facts {
                 Some(_) => return,
                 None => match self.names.get_mut(said) {
                     Some(fact) => fact,
-                    None => {
-                        if name.shape == Shape::Number && self.numbers.len() < MOST_NAMES / 4 {
-                            match beside(text, name.at, name.text) {
-                                Some(told) => self.numbers.entry(name.text.into()).or_insert(told.into()),
-                                None => return,
-                            };
-                        }
-                        let fresh = Fact {
-                            shape: name.shape,
-                            texts: 0,
-                            last: 0,
-                            home: at_home,
-                            defined: false,
-                            in_result: false,
-                            said: false,
-                            by_user: false,
-                            entry,
-                        };
-                        self.names.entry(said.into()).or_insert(fresh)
-                    }
+                    None => self.names.entry(said.into()).or_insert(Fact::new(name.shape, at_home, entry)),
                 },
             };
             known = Some((name.at, name.text.len()));
@@ -255,7 +292,20 @@ impl Facts {
                 fact.texts += 1;
                 fact.last = now;
             }
+            if fact.turns == 0 || fact.turn != turn {
+                fact.turns += 1;
+                fact.turn = turn;
+            }
+            if name.shape == Shape::Hash
+                && voice != Voice::Call
+                && self.hashes.len() < MOST_HASHES
+                && !self.hashes.contains_key(said)
+                && let Some(told) = beside(text, name.at, name.text)
+            {
+                self.hashes.insert(said.into(), told.into());
+            }
             fact.by_user |= voice == Voice::User;
+            fact.in_call |= voice == Voice::Call;
             fact.in_result |= voice == Voice::Result;
             fact.said |= voice == Voice::Assistant;
             if at_home != NOWHERE && (fact.home == NOWHERE || defined && !fact.defined) {
@@ -273,24 +323,24 @@ impl Facts {
     }
 }
 
-/// A number with the word before or behind it: what the number is of.
-fn beside(text: &str, at: usize, number: &str) -> Option<String> {
-    let end = at + number.len();
+/// A name with the word before or behind it: what it is of.
+fn beside(text: &str, at: usize, name: &str) -> Option<String> {
+    let end = at + name.len();
     let word_start = |from: &str| from.len() - from.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '_').len();
     let before = text.get(at.saturating_sub(24)..at)?;
     let gap = before.trim_end_matches([' ', ':', '=', '#', '"', '(']);
     let word = word_start(gap);
     if gap.len() < before.len() && before.len() - gap.len() <= 3 && word >= 3 {
-        return gap.get(gap.len() - word..).map(|word| format!("{word} {number}"));
+        return gap.get(gap.len() - word..).map(|word| format!("{word} {name}"));
     }
     let behind = text.get(end..(end + 24).min(text.len())).or_else(|| text.get(end..(end + 21).min(text.len())))?;
     let word = behind.strip_prefix(' ')?;
     let len = word.len() - word.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
-    if len >= 3 { word.get(..len).map(|word| format!("{number} {word}")) } else { None }
+    if len >= 3 { word.get(..len).map(|word| format!("{name} {word}")) } else { None }
 }
 
 /// Whether the word before the name makes this its definition.
-pub(super) fn is_defined(text: &str, at: usize) -> bool {
+fn is_defined(text: &str, at: usize) -> bool {
     let before = text.get(at.saturating_sub(12)..at).or_else(|| text.get(at.saturating_sub(10)..at)).unwrap_or_default();
     let Some(before) = before.strip_suffix(' ') else { return false };
     let word = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();

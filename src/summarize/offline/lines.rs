@@ -1,174 +1,89 @@
-//! Lines of facts: for each file what was done with it and the names in it that are likely needed again.
+//! Lines of facts: for each file that matters what was done with it and which names in it are likely needed again, commands
+//! worth running again, addresses, and what was found out about things with a name.
 //!
-//! Names are chosen one by one, then told file by file. A name is worth the chance that it comes up again, by how many
-//! texts it stood in and how lately, over the tokens it takes; one that already stands in the summary, or in the part that
-//! is kept word for word, is worth nothing.
+//! A name is worth the chance that it comes up again, by how many texts it stood in and how lately; one that already stands
+//! in the summary, or in the part that is kept word for word, is worth nothing. A name is only told with what it belongs to:
+//! a list of names says nothing to a reader, whatever is on it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use super::facts::{Fact, FileFact, NOWHERE};
+use super::facts::{Change, Fact, FileFact, NOWHERE};
 use super::names::{self, Shape};
-use super::notes::Notes;
+use super::notes::{Notes, Said};
+use super::outcome::Weight;
 use super::select::{Chosen, Item, Section};
+use super::{done, words};
 use crate::session::Ix;
+use crate::text;
 
 /// Names on one line, the file included: more is a list that nobody reads.
 const NAMES_A_LINE: usize = 6;
 
-/// Names that are weighed against each other.
-const CANDIDATES: usize = 1_500;
+/// Names of a file that was only read.
+const NAMES_OF_READ: usize = 3;
 
-/// A name that may be told.
-#[derive(Clone)]
-struct Candidate<'f> {
-    name: &'f str,
-    fact: Fact,
-    /// Worth for each token, in thousandths.
-    value: u64,
-    cost: u64,
+/// Names of one file that are weighed against each other.
+const NAMES_WEIGHED: usize = 64;
+
+/// Findings that are weighed; the newest.
+const FINDINGS_WEIGHED: usize = 400;
+
+/// Commands that are told as worth running again.
+const MOST_COMMANDS: usize = 4;
+
+/// Places of the kinds of lines: findings, commands, files, the rest.
+const ORDER: u64 = 1 << 41;
+
+/// What is known while lines are chosen.
+pub(super) struct Pool<'f> {
+    pub(super) notes: &'f Notes,
+    /// Names of the part that is kept.
+    pub(super) kept: &'f HashSet<String>,
+    /// Text that stands before the summary.
+    pub(super) before: &'f str,
+    pub(super) focus: &'f dyn Fn(&str) -> u64,
+    /// What the summary says already.
+    pub(super) told: String,
 }
 
-/// What a round of choosing knows.
-struct Pool<'f> {
-    notes: &'f Notes,
-    /// What the summary says already, and what stands before it.
-    told: String,
-    kept: &'f HashSet<String>,
-    focus: &'f dyn Fn(&str) -> u64,
-}
-
-/// Takes the lines of names that are worth most until `room` is used up; `before` is text that stands before the summary.
-pub(super) fn fill(notes: &Notes, kept: &HashSet<String>, before: &str, chosen: &mut Chosen, room: u64, focus: &dyn Fn(&str) -> u64) {
+/// Takes the lines that are worth most until `room` is used up.
+pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
     let floor = chosen.left().saturating_sub(room);
-    let mut pool = Pool { notes, told: String::new(), kept, focus };
-    let mut ranked = rank(&pool);
-    let mut shown = Shown::default();
-    // Tokens of lines are known only when they are made, so a second and third round spend what the first left.
-    for _ in 0..4 {
-        chosen.recount();
-        let left = chosen.left().saturating_sub(floor);
-        if left < 16 {
-            return;
+    pool.told = chosen.told();
+    pool.told.push_str(pool.before);
+    let take = |pool: &mut Pool<'_>, chosen: &mut Chosen, item: Item, share: u64| {
+        let left = chosen.left().saturating_sub(floor + room * (100 - share) / 100);
+        let text = item.text.clone();
+        if chosen.take(Section::Context, item, left) {
+            pool.told.push_str(&text);
+            pool.told.push('\n');
+            return true;
         }
-        pool.told = chosen.told();
-        pool.told.push_str(before);
-        let picked = pick(&pool, chosen, left, &mut ranked);
-        if picked.is_empty() {
-            return;
-        }
-        for (home, line) in tell(&pool, picked, &shown) {
-            let left = chosen.left().saturating_sub(floor);
-            let lines = shown.lines.get(&home).copied().unwrap_or(0);
-            let under = line.text.starts_with("  ");
-            if under && lines == 0 {
-                continue;
-            }
-            let next = shown.lines.len() as u64;
-            let place = *shown.places.entry(home).or_insert(next);
-            let line = Item { order: (1 << 41) + u64::from(home == NOWHERE) * (1 << 50) + (place << 16) + lines, ..line };
-            if chosen.take(Section::Context, line, left) {
-                shown.lines.insert(home, lines + 1);
-            }
-        }
-    }
-}
-
-/// Which files have lines already.
-#[derive(Default)]
-struct Shown {
-    lines: BTreeMap<u32, u64>,
-    places: BTreeMap<u32, u64>,
-}
-
-/// Names that may be told, best first.
-fn rank<'f>(pool: &Pool<'f>) -> Vec<Candidate<'f>> {
-    let mut all: Vec<Candidate<'f>> = pool
-        .notes
-        .facts
-        .names
-        .iter()
-        .filter(|(name, fact)| usable(name, fact) && !pool.kept.contains(&***name))
-        .map(|(name, fact)| Candidate { name, fact: *fact, value: chance(pool, name, fact) * 1_000 / (name.len() as u64 / 4 + 2), cost: 0 })
-        .collect();
-    all.sort_unstable_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(b.name)));
-    all.truncate(4 * CANDIDATES);
-    all
-}
-
-/// Chooses names whose lines take about `room` tokens, and takes them out of those that are ranked.
-fn pick<'f>(pool: &Pool<'f>, chosen: &Chosen, room: u64, ranked: &mut Vec<Candidate<'f>>) -> Vec<Candidate<'f>> {
-    ranked.retain(|c| !pool.told.contains(c.name));
-    let mut best: Vec<Candidate<'f>> = ranked.iter().take(CANDIDATES).cloned().collect();
-    for candidate in &mut best {
-        candidate.cost = chosen.cost(candidate.name);
-        candidate.value = chance(pool, candidate.name, &candidate.fact) * 1_000 / (candidate.cost + 1);
-    }
-    best.sort_unstable_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(b.name)));
-    let mut picked: Vec<Candidate<'f>> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut homes: HashSet<u32> = HashSet::new();
-    let mut said = String::new();
-    let mut used = 0;
-    for candidate in best {
-        // A file's own line costs its path once; other lines share their lead.
-        let home = home(pool.notes, &candidate);
-        let opening = match path_of(pool.notes, home).filter(|_| !homes.contains(&home)) {
-            Some((path, _)) if pool.told.contains(path) => 5,
-            Some((path, _)) => 5 + path.len() as u64 / 4,
-            None => 0,
-        };
-        let cost = candidate.cost + 2 + opening / 2;
-        if used + cost > room {
-            if used * 20 > room * 19 {
-                break;
-            }
-            continue;
-        }
-        if said.contains(candidate.name) {
-            continue;
-        }
-        said.push_str(candidate.name);
-        said.push('\n');
-        // The longer of two names says the shorter one too.
-        let inside = beginnings(candidate.name).find_map(|part| places.remove(part));
-        if let Some(inside) = inside
-            && let Some(known) = picked.get_mut(inside)
-        {
-            used += candidate.cost.saturating_sub(known.cost);
-            known.name = candidate.name;
-            known.cost = candidate.cost;
-            places.insert(candidate.name, inside);
-            continue;
-        }
-        used += cost;
-        homes.insert(home);
-        places.insert(candidate.name, picked.len());
-        picked.push(candidate);
-    }
-    let taken: HashSet<&str> = picked.iter().map(|c| c.name).collect();
-    ranked.retain(|c| !taken.contains(c.name));
-    picked
-}
-
-/// The dotted names that a dotted name begins or ends with.
-fn beginnings(name: &str) -> impl Iterator<Item = &str> {
-    let heads = name.rmatch_indices('.').filter_map(|(at, _)| name.get(..at));
-    let tails = name.match_indices('.').filter_map(|(at, _)| name.get(at + 1..));
-    heads.chain(tails)
-}
-
-fn usable(name: &str, fact: &Fact) -> bool {
-    let plain = name.bytes().all(|b| b.is_ascii_graphic()) && !name.contains(['`', '|', '<', '>']);
-    let enough = match fact.shape {
-        // Tools print numbers with everything; those that someone said, or that stand in several texts, mean something.
-        Shape::Number => name.len() <= 6 && (fact.by_user || fact.said || fact.texts >= 3),
-        Shape::Kebab => fact.texts >= 2 || fact.by_user,
-        Shape::Hash => fact.by_user || fact.texts >= 2,
-        // Members of one-letter variables are most often those of squeezed code in a stack trace.
-        Shape::Ident => fact.texts >= 2 || fact.by_user || !name.split('.').any(|part| part.len() == 1),
-        Shape::Path | Shape::Url | Shape::Version => true,
+        false
     };
-    plain && enough
+    for item in commands(pool) {
+        take(pool, chosen, item, 15);
+    }
+    // Half of the files go first, so that findings do not tell of a file what its own line would.
+    let files = ranked_files(pool);
+    let most = usize::try_from(room / 45).unwrap_or(0).clamp(2, 20);
+    let mut shown = 0;
+    let mut misses = 0;
+    for (place, number) in files.into_iter().enumerate() {
+        if shown >= most || misses > 4 {
+            break;
+        }
+        let Some(item) = file_line(pool, number, place as u64) else { continue };
+        if take(pool, chosen, item, 65) {
+            shown += 1;
+        } else {
+            misses += 1;
+        }
+    }
+    for item in addresses(pool) {
+        take(pool, chosen, item, 80);
+    }
+    findings(pool, &mut |pool, item| take(pool, chosen, item, 100));
 }
 
 /// The chance that a name comes up again, in 1/4096. Fitted to what real sessions named in the 150 messages after a cut:
@@ -177,8 +92,8 @@ fn usable(name: &str, fact: &Fact) -> bool {
 fn chance(pool: &Pool<'_>, name: &str, fact: &Fact) -> u64 {
     let texts = u64::from(fact.texts.clamp(1, 4_000));
     let age = u64::from(pool.notes.facts.texts.saturating_sub(fact.last));
+    // 256 · texts^1.5 / (64 · √(1 + age/30)), that is in quarters
     let mut odds = texts * (texts << 16).isqrt() / (4_096 + (age << 12) / 30).isqrt();
-    // odds: 256 · texts^1.5 / (64 · √(1 + age/30)), that is in quarters
     odds *= 64;
     if !fact.in_result {
         odds /= 3;
@@ -203,53 +118,70 @@ fn chance(pool: &Pool<'_>, name: &str, fact: &Fact) -> u64 {
     chance * (pool.focus)(name)
 }
 
+/// Whether a name is more than something that a tool printed once: it came up in several turns, was asked for and printed,
+/// was said, or stands in a change.
+fn recurs(fact: &Fact) -> bool {
+    fact.turns >= 2 || fact.said || fact.by_user || fact.change > Change::Used || fact.in_call && fact.in_result
+}
+
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_graphic()) && !name.contains(['`', '|', '<', '>'])
+}
+
 fn path_of(notes: &Notes, home: u32) -> Option<(&str, &FileFact)> {
     notes.facts.files.get_index(home as usize).filter(|_| home != NOWHERE).map(|(path, fact)| (&**path, fact))
 }
 
-/// The file under which a name is told: a file under itself.
-fn home(notes: &Notes, candidate: &Candidate<'_>) -> u32 {
-    match candidate.fact.shape {
-        Shape::Number | Shape::Url | Shape::Hash | Shape::Version => NOWHERE,
-        Shape::Path => notes.facts.files.get_index_of(candidate.name).and_then(|n| u32::try_from(n).ok()).unwrap_or(NOWHERE),
-        _ => candidate.fact.home,
-    }
-}
-
-/// Makes lines of the names that were picked, those of the files that matter most first; a line that begins with blanks
-/// stands under the one before it.
-fn tell(pool: &Pool<'_>, picked: Vec<Candidate<'_>>, shown: &Shown) -> Vec<(u32, Item)> {
-    let mut by_home: BTreeMap<u32, Vec<Candidate<'_>>> = BTreeMap::new();
-    for candidate in picked {
-        by_home.entry(home(pool.notes, &candidate)).or_default().push(candidate);
-    }
-    let mut loose: Vec<Candidate<'_>> = by_home.remove(&NOWHERE).unwrap_or_default();
-    let mut files: Vec<(u64, u32, Vec<Candidate<'_>>)> = Vec::new();
-    for (home, names) in by_home {
-        let Some((path, fact)) = path_of(pool.notes, home) else { continue };
-        let touched = fact.edits + fact.writes + fact.reads;
-        let itself = names.iter().any(|c| c.name == path);
-        // A line for a single name of a file that matters little says more about the file than about the name.
-        if names.len() < 2 && !itself && touched < 3 && !shown.lines.contains_key(&home) {
-            loose.extend(names);
+/// The files that matter, first the one that matters most: changed ones before read ones, those of the latest part and those
+/// that the user named before others. A file that was read once, long ago, is none.
+fn ranked_files(pool: &Pool<'_>) -> Vec<u32> {
+    let now = u64::from(pool.notes.facts.texts.max(1));
+    let mut files: Vec<(u64, u32)> = Vec::new();
+    for (n, (path, fact)) in pool.notes.facts.files.iter().enumerate() {
+        let late = u64::from(fact.last) * 10 >= now * 9;
+        let changes = u64::from(fact.edits + fact.writes);
+        if changes == 0 && fact.reads < 2 && !late && !fact.by_user {
             continue;
         }
-        files.push((names.iter().map(|c| c.value * c.cost).sum(), home, names));
+        let use_ = 60 * changes.min(1) + 12 * changes.min(12) + 6 * u64::from(fact.reads.min(6));
+        let user = if fact.by_user { 2 } else { 1 };
+        let worth = use_ * user * (now + 2 * u64::from(fact.last)) / now * (pool.focus)(path);
+        files.push((worth, u32::try_from(n).unwrap_or(NOWHERE)));
     }
     files.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    let mut lines = Vec::new();
-    for (_, home, names) in files {
-        let names: Vec<Candidate<'_>> =
-            names.into_iter().filter(|c| path_of(pool.notes, home).is_none_or(|(path, _)| path != c.name)).collect();
-        file_lines(pool, home, &names, shown.lines.contains_key(&home), &mut lines);
-    }
-    loose.sort_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(b.name)));
-    loose_lines(pool, &loose, &mut lines);
-    lines
+    files.into_iter().map(|(_, number)| number).collect()
 }
 
-fn file_lines(pool: &Pool<'_>, home: u32, names: &[Candidate<'_>], has_line: bool, lines: &mut Vec<(u32, Item)>) {
-    let Some((path, fact)) = path_of(pool.notes, home) else { return };
+/// A name of a file.
+type Ranked<'f> = (u64, &'f str, Fact);
+
+/// Names that belong to a file and may come up again, best first.
+fn names_of<'f>(pool: &Pool<'f>, number: u32) -> Vec<Ranked<'f>> {
+    let mut names: Vec<Ranked<'f>> = pool
+        .notes
+        .facts
+        .names
+        .iter()
+        .filter(|(name, fact)| fact.home == number && matches!(fact.shape, Shape::Ident | Shape::Kebab) && recurs(fact) && is_plain(name))
+        .filter(|(name, _)| !pool.kept.contains(&***name) && !names::is_common(name) && !has_word(&pool.told, name))
+        .map(|(name, fact)| (chance(pool, name, fact) * if fact.change > Change::Used { 3 } else { 1 }, &**name, *fact))
+        .collect();
+    names.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    names.truncate(NAMES_WEIGHED);
+    names
+}
+
+/// Whether a name stands in a text, not as part of a longer one.
+fn has_word(told: &str, name: &str) -> bool {
+    let inner = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    told.match_indices(name).any(|(at, _)| {
+        !inner(told.get(..at).and_then(|t| t.chars().next_back())) && !inner(told.get(at + name.len()..).and_then(|t| t.chars().next()))
+    })
+}
+
+fn file_line(pool: &Pool<'_>, number: u32, place: u64) -> Option<Item> {
+    let (path, fact) = path_of(pool.notes, number).filter(|(path, _)| is_plain(path))?;
+    let changed = fact.edits + fact.writes > 0;
     let did = match (fact.writes, fact.edits, fact.reads) {
         (0, 0, 0 | 1) => "Read".to_owned(),
         (0, 0, n) => format!("Read {n}×"),
@@ -257,77 +189,180 @@ fn file_lines(pool: &Pool<'_>, home: u32, names: &[Candidate<'_>], has_line: boo
         (_, 1, _) => "Edited".to_owned(),
         (_, n, _) => format!("Edited {n}×"),
     };
-    let known = pool.told.contains(path);
-    let shown = if known && !names.is_empty() { pool.notes.facts.shortest(home) } else { path };
-    let lead = if known && !names.is_empty() { format!("- `{shown}`") } else { format!("- {did} `{path}`") };
-    let value = names.iter().map(|c| c.value).max().unwrap_or(1);
-    if names.is_empty() {
-        if !has_line {
-            lines.push((home, Item { text: lead, value, sources: vec![fact.entry], ..Item::default() }));
+    let most = if changed { NAMES_A_LINE - 1 } else { NAMES_OF_READ };
+    let mut added = Vec::new();
+    let mut touched = Vec::new();
+    let mut other = Vec::new();
+    let mut sources = vec![fact.entry];
+    for (_, name, known) in names_of(pool, number) {
+        if added.len() + touched.len() + other.len() >= most {
+            break;
         }
-        return;
-    }
-    let (first, rest) = if has_line { names.split_at(0) } else { names.split_at(names.len().min(NAMES_A_LINE - 1)) };
-    let colon = if known { "" } else { ":" };
-    if !first.is_empty() {
-        let text = format!("{lead}{colon} {} {}", verb(first), list(first));
-        lines.push((home, Item { text, value, sources: sources(first, Some(fact.entry)), ..Item::default() }));
-    }
-    for chunk in rest.chunks(NAMES_A_LINE) {
-        let text = format!("  - {} {}", verb(chunk), list(chunk));
-        let value = chunk.first().map_or(1, |c| c.value);
-        lines.push((home, Item { text, value, sources: sources(chunk, None), ..Item::default() }));
-    }
-}
-
-/// Names that belong to no file, by kind, so that a reader knows what they are.
-fn loose_lines(pool: &Pool<'_>, names: &[Candidate<'_>], lines: &mut Vec<(u32, Item)>) {
-    let kinds: [(&str, &[Shape], usize); 6] = [
-        ("Seen files:", &[Shape::Path], 4),
-        ("Used addresses:", &[Shape::Url], 2),
-        ("Came up:", &[Shape::Ident, Shape::Kebab], NAMES_A_LINE),
-        ("Seen hashes:", &[Shape::Hash], 4),
-        ("Seen versions:", &[Shape::Version], NAMES_A_LINE),
-        // Each number stands with a word.
-        ("Noted", &[Shape::Number], NAMES_A_LINE / 2),
-    ];
-    for (lead, shapes, most) in kinds {
-        let mine: Vec<Candidate<'_>> = names.iter().filter(|c| shapes.contains(&c.fact.shape)).cloned().collect();
-        for chunk in mine.chunks(most) {
-            let listed = if shapes.contains(&Shape::Number) {
-                let told: Vec<&str> = chunk.iter().map(|c| pool.notes.facts.numbers.get(c.name).map_or(c.name, |told| told)).collect();
-                told.join(", ")
-            } else {
-                list(chunk)
-            };
-            let value = chunk.first().map_or(1, |c| c.value);
-            lines.push((NOWHERE, Item { text: format!("- {lead} {listed}"), value, sources: sources(chunk, None), ..Item::default() }));
+        let list = match known.change {
+            Change::Added => &mut added,
+            Change::Touched => &mut touched,
+            _ => &mut other,
+        };
+        // The longer of two dotted names says the shorter one too.
+        if list.iter().any(|known: &String| known.contains(name)) {
+            continue;
         }
+        list.push(format!("`{name}`"));
+        sources.push(known.entry);
     }
-}
-
-fn verb(chunk: &[Candidate<'_>]) -> &'static str {
-    if chunk.iter().all(|c| c.fact.defined) { "defines" } else { "uses" }
-}
-
-/// Names one after the other; marks only where Markdown would read them as something else.
-fn list(chunk: &[Candidate<'_>]) -> String {
-    let names: Vec<String> = chunk.iter().map(|c| if needs_marks(c) { format!("`{}`", c.name) } else { c.name.to_owned() }).collect();
-    names.join(", ")
-}
-
-fn needs_marks(candidate: &Candidate<'_>) -> bool {
-    let name = candidate.name;
-    candidate.fact.shape == Shape::Path
-        || name.starts_with(['_', '*', '#', '@', '~'])
-        || name.ends_with('_')
-        || name.contains("__")
-        || names::is_file_name(name)
-}
-
-fn sources(chunk: &[Candidate<'_>], own: Option<Ix>) -> Vec<Ix> {
-    let mut sources: Vec<Ix> = chunk.iter().map(|c| c.fact.entry).chain(own).collect();
+    if !changed && other.is_empty() && added.is_empty() && fact.reads < 2 && !fact.by_user {
+        return None;
+    }
+    let mut parts = Vec::new();
+    if !added.is_empty() {
+        parts.push(format!("added {}", and(&added)));
+    }
+    if !touched.is_empty() {
+        parts.push(format!("changed {}", and(&touched)));
+    }
+    if !other.is_empty() {
+        parts.push(match (parts.is_empty(), changed) {
+            (false, _) => format!("also has {}", and(&other)),
+            (true, true) => format!("it has {}", and(&other)),
+            (true, false) => format!("it has {}", and(&other)),
+        });
+    }
+    let colon = if parts.is_empty() { "" } else { ": " };
+    let text = format!("- {did} `{path}`{colon}{}.", parts.join("; "));
     sources.sort_unstable();
     sources.dedup();
-    sources
+    Some(Item { text, value: 1_000_000 - place.min(900_000), order: ORDER + (2 << 30) + place, sources, ..Item::default() })
+}
+
+/// Names in a row, the last with an “and”.
+fn and(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [head @ .., last] => format!("{} and {last}", head.join(", ")),
+    }
+}
+
+/// Checks that were run more than once, with how they ended last.
+fn commands(pool: &Pool<'_>) -> Vec<Item> {
+    let mut checks: Vec<_> = pool
+        .notes
+        .checks
+        .values()
+        .filter(|check| check.weight == Weight::Check && check.passed + check.failed >= 2 && check.shown.chars().count() < 90)
+        .collect();
+    checks.sort_by_key(|check| (std::cmp::Reverse((check.passed + check.failed).min(8)), std::cmp::Reverse(check.entry)));
+    let mut out = Vec::new();
+    for check in checks.into_iter().take(MOST_COMMANDS) {
+        let times = check.passed + check.failed;
+        let counts = check.last.counts.as_ref().map(|c| format!(" ({c})")).unwrap_or_default();
+        let last = if check.last.failed { "fails" } else { "passes" };
+        let failed = match check.failed {
+            0 => String::new(),
+            _ if check.last.failed => String::new(),
+            n => format!(", {n} failed"),
+        };
+        let text = format!("- Check with `{}`: {last}{counts} after {times} runs{failed}.", check.shown);
+        out.push(Item {
+            text,
+            value: 2_000_000 + u64::from(times),
+            order: ORDER + (1 << 30) + out.len() as u64,
+            sources: vec![check.entry],
+            ..Item::default()
+        });
+    }
+    out
+}
+
+/// Addresses that the user gave or a call used, and hashes that were worked with.
+fn addresses(pool: &Pool<'_>) -> Vec<Item> {
+    let mut ranked: Vec<Ranked<'_>> = pool
+        .notes
+        .facts
+        .names
+        .iter()
+        .filter(|(_, fact)| match fact.shape {
+            Shape::Url => fact.by_user || fact.in_call,
+            Shape::Hash => fact.in_call && fact.texts >= 2 || fact.by_user,
+            _ => false,
+        })
+        .filter(|(name, _)| is_plain(name) && !pool.kept.contains(&***name) && !pool.told.contains(&***name))
+        .map(|(name, fact)| (chance(pool, name, fact), &**name, *fact))
+        .collect();
+    ranked.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    let mut kinds: BTreeMap<&str, Vec<(String, Ix)>> = BTreeMap::new();
+    for (_, name, fact) in ranked {
+        let lead = match (fact.shape, fact.by_user) {
+            (Shape::Url, true) => "The user named",
+            (Shape::Url, false) => "Calls used",
+            (_, true) => "The user asked about",
+            _ => "Calls looked at",
+        };
+        let told = pool.notes.facts.hashes.get(name).map_or(name, |told| told);
+        kinds.entry(lead).or_default().push((told.to_owned(), fact.entry));
+    }
+    let mut out = Vec::new();
+    for (lead, listed) in kinds {
+        let a_line = if lead.ends_with("named") || lead.ends_with("used") { 2 } else { NAMES_A_LINE };
+        for chunk in listed.chunks(a_line).take(3) {
+            let names: Vec<String> = chunk.iter().map(|(told, _)| told.clone()).collect();
+            let mut sources: Vec<Ix> = chunk.iter().map(|(_, ix)| *ix).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            let n = out.len() as u64;
+            let text = format!("- {lead} {}.", and(&names));
+            out.push(Item { text, value: 500_000 - n, order: ORDER + (3 << 30) + n, sources, ..Item::default() });
+        }
+    }
+    out
+}
+
+/// Statements of the assistant, those first that tell the most names which are likely needed again and stand nowhere yet.
+fn findings(pool: &mut Pool<'_>, take: &mut dyn FnMut(&mut Pool<'_>, Item) -> bool) {
+    let all = &pool.notes.findings;
+    let newest = all.get(all.len().saturating_sub(FINDINGS_WEIGHED)..).unwrap_or_default();
+    let first = all.len() - newest.len();
+    let mut queue: Vec<(u64, usize, &Said)> =
+        newest.iter().enumerate().map(|(n, said)| (worth(pool, said, n, newest.len()), n, said)).collect();
+    queue.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut misses = 0;
+    // The worth of those that are left only falls while others are taken, so the best is found by looking again at the top.
+    while let Some((known, n, said)) = queue.pop() {
+        if known == 0 || misses > 8 {
+            break;
+        }
+        let now = worth(pool, said, n, newest.len());
+        if now < known && queue.last().is_some_and(|(next, _, _)| *next > now) {
+            let at = queue.partition_point(|(value, other, _)| (*value, *other) < (now, n));
+            queue.insert(at, (now, n, said));
+            continue;
+        }
+        let line = format!("- {}", done::closed(&text::quote_headings(&text::one_line(&said.text, 240))));
+        let item = Item { text: line, value: now, order: ORDER + (first + n) as u64, sources: vec![said.entry], ..Item::default() };
+        if !take(pool, item) {
+            misses += 1;
+        }
+    }
+}
+
+/// What a finding is worth for each char; nothing when it tells no name, or is told already.
+fn worth(pool: &Pool<'_>, said: &Said, n: usize, all: usize) -> u64 {
+    let opening = text::one_line(&said.text, 60);
+    if pool.told.contains(opening.trim_end_matches('…')) {
+        return 0;
+    }
+    let mut sum = 0;
+    let mut seen: Vec<&str> = Vec::new();
+    names::scan(&said.text, |name| {
+        let short = pool.notes.facts.short(name.text);
+        let Some(fact) = pool.notes.facts.names.get(short) else { return };
+        if seen.contains(&short) || seen.len() >= NAMES_A_LINE || pool.kept.contains(short) || pool.told.contains(short) {
+            return;
+        }
+        seen.push(short);
+        sum += chance(pool, short, fact);
+    });
+    let talk = words::content_words(&said.text).len() as u64;
+    // Newer ones count up to three times as much as the oldest.
+    sum * (all + 2 * n) as u64 / all.max(1) as u64 * talk.min(8) / (said.text.len() as u64 + 20)
 }

@@ -245,6 +245,14 @@ pub(super) fn shape(piece: &str) -> Option<Shape> {
     (pascal || upper_after_lower || snake).then_some(Shape::Ident)
 }
 
+/// Whether a dotted name is of a language's own library, as every program has it.
+pub(super) fn is_common(name: &str) -> bool {
+    const OWNERS: &[&str] =
+        &["Array", "Date", "JSON", "Math", "Number", "Object", "Option", "Promise", "Result", "Some", "String", "Vec", "console"];
+    let owner = name.split(['.', ':']).next().unwrap_or_default();
+    owner.len() < name.len() && OWNERS.binary_search(&owner).is_ok() || name.starts_with("std::") || name.starts_with("core::")
+}
+
 fn is_path(piece: &str) -> bool {
     let slashes = piece.bytes().filter(|b| *b == b'/').count();
     let last = piece.rsplit('/').next().unwrap_or_default();

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::facts::Facts;
-use super::outcome::{Command, Outcome};
+use super::outcome::{Command, Outcome, Weight};
 use super::todo::Todo;
 use crate::session::Ix;
 
@@ -129,6 +129,8 @@ pub(super) struct Check {
     pub passed: u32,
     /// Times it failed.
     pub failed: u32,
+    /// What it is.
+    pub weight: Weight,
     /// The latest result.
     pub last: Outcome,
     /// Its entry.
@@ -148,6 +150,8 @@ pub(super) struct Notes {
     pub todo: Todo,
     /// Decisions and causes.
     pub decisions: Vec<Said>,
+    /// Other statements of the assistant.
+    pub findings: Vec<Said>,
     /// Announced next steps of the latest answers.
     pub nexts: Vec<Said>,
     /// Sentences that say that something is finished.

@@ -76,7 +76,9 @@ pub(super) fn command(line: &str) -> Command {
     let mut best: Option<(Weight, &str)> = None;
     for part in split_chain(&flat) {
         let weight = weigh(part);
-        if best.is_none_or(|(known, _)| weight > known) {
+        // Of several checks the tests are the one whose counts are printed.
+        let tests = |part: &str| weight == Weight::Check && part.contains("test");
+        if best.is_none_or(|(known, other)| weight > known || weight == known && tests(part) && !tests(other)) {
             best = Some((weight, part));
         }
     }
@@ -256,11 +258,36 @@ pub(super) fn outcome(output: &str, is_error: bool, code: Option<i64>, weight: W
     let code = code.or_else(stated).filter(|c| *c != 0);
     let counts =
         if weight >= Weight::Act { COUNTS.as_ref().and_then(|r| r.find_iter(crate::text::tail(output, 16 << 10)).last()) } else { None };
-    let counts = counts.map(|m| crate::text::one_line(m.as_str(), 60));
-    let failing = counts.is_some() && FAILED_COUNT.as_ref().is_some_and(|r| counts.as_deref().is_some_and(|c| r.is_match(c)));
+    let failing = counts.is_some_and(|m| FAILED_COUNT.as_ref().is_some_and(|r| r.is_match(m.as_str())));
+    let counts = counts.map(|m| counted(m.as_str()));
     let failed = is_error || code.is_some() || failing;
-    let error = if failed { decisive_line(output) } else { None };
+    // That a command ended with a code says nothing of why.
+    let error = if failed { decisive_line(output).filter(|line| !EXIT.as_ref().is_some_and(|r| r.is_match(line))) } else { None };
     Outcome { failed, code, counts, error }
+}
+
+/// What a test runner counted: of a line of Cargo's only the counts that are not zero, others as printed.
+fn counted(line: &str) -> String {
+    if let Some(rest) = line.trim_start().strip_prefix("test result:") {
+        let parts: Vec<&str> = rest
+            .split([';', '.'])
+            .map(str::trim)
+            .filter(|part| part.starts_with(|c: char| matches!(c, '1'..='9')) && (part.ends_with("passed") || part.ends_with("failed")))
+            .collect();
+        return if parts.is_empty() { "no tests ran".to_owned() } else { parts.join(", ") };
+    }
+    let line = line.split(" (").next().filter(|l| l.len() > 3).unwrap_or(line);
+    crate::text::one_line(line.trim_end_matches([';', ',', ' ', '=']), 60)
+}
+
+/// Lines of a log that are kept for their names.
+const MOST_FAILING: usize = 40;
+
+/// The lines of a log that tell failures, joined.
+pub(super) fn failing_lines(output: &str) -> String {
+    let Some(errors) = ERRORS.as_ref() else { return String::new() };
+    let lines = output.lines().filter(|line| line.len() < 400 && errors.is_match(line) && rank_error(line) >= 3);
+    lines.take(MOST_FAILING).collect::<Vec<_>>().join("\n")
 }
 
 /// The line of an output that best says what went wrong. All of the output is looked at: compilers print the cause early,

@@ -44,13 +44,35 @@ const WISHES_LIST: &str = "\
     |need to be|only|no need|not allowed|please use|don't use|do not use|don't want|do not want|make sure|instead of\
     |rather than|nur|bevorzuge|solo|seulement|uniquement|только|предпочитаю|优先|最好|偏好|だけ|べき|only want";
 
-/// Words that tell a choice, or the cause that was found.
+/// Words that tell a choice.
 pub(super) static DECISIONS: Phrases = Phrases(LazyLock::new(|| any_of(DECISIONS_LIST)));
 const DECISIONS_LIST: &str = "\
-    decided|decision|we'll use|we will use|i'll use|i will use|going with|go with|chose|choose|chosen|instead of\
-    |rather than|opted|settled on|agreed|sticking with|the right approach|best approach|root cause|the cause is\
-    |the fix is|turns out|trade-off|tradeoff|entschieden|stattdessen|weil|décidé|plutôt que|decidido|en lugar de|porque\
-    |решил|потому что|вместо|决定|采用|改用|因为|原因是|方針|ことにし|代わりに|結論|결정|대신";
+    decided|decision|we'll use|we will use|i'll use|i will use|going with|go with|chose|choose|chosen|opted|settled on\
+    |agreed|sticking with|we keep|i kept|i made|trade-off|tradeoff|entschieden|décidé|decidido|решил|决定|采用|改用|方針\
+    |ことにし|結論|결정";
+
+/// Words that name what was chosen over.
+pub(super) static ALTERNATIVES: Phrases = Phrases(LazyLock::new(|| any_of(ALTERNATIVES_LIST)));
+const ALTERNATIVES_LIST: &str = "\
+    instead of|rather than|and not|in place of|stattdessen|statt|plutôt que|en lugar de|вместо|而不是|代わりに|대신";
+
+/// Words that make a sentence with an alternative a choice.
+pub(super) static CHOICES: Phrases = Phrases(LazyLock::new(|| any_of(CHOICES_LIST)));
+const CHOICES_LIST: &str = "\
+    use|uses|using|used|keep|keeps|kept|switch|switched|replace|replaces|replaced|move|moved|take|takes|store|stores|read\
+    |reads|write|writes|call|calls|return|returns|nutze|verwende|utilise|usa|используй|用|使う";
+
+/// Words that tell the cause that was found.
+pub(super) static CAUSES: Phrases = Phrases(LazyLock::new(|| any_of(CAUSES_LIST)));
+const CAUSES_LIST: &str = "\
+    root cause is|root cause was|the cause is|the cause was|the fix is|turns out|turned out|the right approach is\
+    |the best approach is|原因是|原因は";
+
+/// Words of a guess.
+pub(super) static HEDGES: Phrases = Phrases(LazyLock::new(|| any_of(HEDGES_LIST)));
+const HEDGES_LIST: &str = "\
+    i bet|might be|may be|maybe|perhaps|i think|i guess|probably|presumably|not sure|wait|hmm|could be|would you|do you\
+    |if you|you can|you could|you should|you're right|let me|let's|i'll|i need to|i should|we should|we need to|we could";
 
 /// Words that give a reason.
 pub(super) static REASONS: Phrases = Phrases(LazyLock::new(|| any_of(REASONS_LIST)));
@@ -82,6 +104,32 @@ pub(super) const NEXT: &str = "\
     |as a next step|nächster schritt|nächste schritte|als nächstes|prochaine étape|próximo paso|следующий шаг|осталось\
     |下一步|接下来|次のステップ|次は|残り|다음 단계";
 
+/// Words that may stand before what a user says, each taken off in this order.
+pub(super) const OPENERS: &str = "ok, |ok |okay, |hm, |hmm, |hmmm |well, |sooo, |sooo |so, |so |and |but |also |great. |wait, ";
+
+/// Openings of a user who reports or thinks aloud.
+pub(super) const REPORTS: &str = "\
+    i think the|i think that|i selected|i saw|i see |i get |i got |i noticed|i tried|i just|it says|it seems|looks like\
+    |there is|there's|why |how |when i|reason being|i thought";
+
+/// Openings of a sentence that cannot be understood without the one before it, or tells what was about to be done.
+pub(super) const POINTING: &str = "\
+    this |that |it |it's |these |those |they |and |but |so |then |or |otherwise |also |however|both |here |there |now |next\
+    |first|let |i'll |i will |we'll |i need |i can |i see|i'm |you |your |same |looking |checking |perfect|great|good |done\
+    |actually|same|another |yes|no,|ok|all |he |she |if |like |as a |step |option |phase |before |after |because |which ";
+
+/// Words by which a line says what is, was done or came out.
+pub(super) static VERBS: Phrases = Phrases(LazyLock::new(|| any_of(VERBS_LIST)));
+const VERBS_LIST: &str = "\
+    is|are|was|were|has|have|had|does|do|did|can|cannot|can't|will|would|should|must|may|needs|need|isn't|aren't|doesn't\
+    |don't|won't|wasn't|uses|use|calls|call|returns|return|takes|take|gives|give|gets|get|sets|set|reads|read|writes|write\
+    |wrote|runs|run|ran|makes|make|made|keeps|keep|kept|shows|show|sends|send|sent|holds|hold|held|stores|loads|parses\
+    |handles|throws|passes|pass|fails|fail|breaks|broke|works|work|goes|go|went|comes|came|becomes|became|finds|find|found\
+    |leaves|left|means|starts|stops|ends|knows|builds|built|adds|add|removes|remove|fixes|fix|changes|change|creates|create\
+    |moves|move|renders|draws|checks|check|supports|contains|expects|accepts|rejects|emits|adds|falls|fell|counts|matches\
+    |lives|stands|stood|chose|says|said|told|put|puts|let|lets|appears|depends|requires|provides|allows|exposes|wraps|triggers\
+    |replaces|extends|implements|exports|imports|defines|includes|generates|converts|resolves|inherits|lacks|belongs|ignores";
+
 /// Openings of an assistant that carry nothing.
 pub(super) const CHATTER: &str = "\
     good catch|good thinking|good point|good idea|good question|great|perfect|excellent|you're right\
@@ -95,7 +143,7 @@ mod tests {
 
     #[test]
     fn every_list_compiles() {
-        for phrases in [&STRONG, &WISHES, &DECISIONS, &REASONS, &DONE] {
+        for phrases in [&STRONG, &WISHES, &DECISIONS, &ALTERNATIVES, &CHOICES, &CAUSES, &HEDGES, &REASONS, &DONE, &VERBS] {
             assert!(phrases.0.is_some());
         }
     }

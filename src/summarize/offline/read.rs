@@ -6,9 +6,9 @@ use std::io;
 
 use indexmap::IndexMap;
 
-use super::args::{argv, changed_names, strings};
+use super::args::{Changed, argv, changed, strings};
 use super::clean::clean;
-use super::facts::{Facts, NOWHERE, Voice};
+use super::facts::{Change, Facts, NOWHERE, Voice};
 use super::notes::{Ask, Check, Failure, Kind, Notes, Pending, Run, Said, Step, Turn};
 use super::outcome::{self, Command, Outcome, Weight};
 use super::todo::{self, Todo};
@@ -48,6 +48,7 @@ impl<'r> Reader<'r> {
             failures: IndexMap::new(),
             checks: IndexMap::new(),
             pending: IndexMap::new(),
+            findings: Vec::new(),
             summaries: Vec::new(),
             last_say: None,
             open: false,
@@ -104,12 +105,13 @@ impl<'r> Reader<'r> {
 
     fn ask(&mut self, ix: Ix, content: &str) {
         let told = text::middle(content.trim(), ASK_CHARS, 0.6, |n| format!(" [… {n} characters …] ")).into_owned();
-        for sentence in words::sentences(&told) {
+        let talk = without_pasted(&told);
+        for sentence in words::sentences(&talk) {
             let strength = words::rule_strength(sentence);
             if strength > 0 {
                 push_bounded(&mut self.notes.rules, Said { entry: ix, text: words::plain(sentence).into_owned(), strength });
             }
-            if words::decision_strength(sentence) >= 2 {
+            if words::decision_strength(sentence) >= 3 {
                 push_bounded(&mut self.notes.decisions, Said { entry: ix, text: format!("User: {}", words::plain(sentence)), strength: 2 });
             }
         }
@@ -126,6 +128,7 @@ impl<'r> Reader<'r> {
     }
 
     fn turn(&mut self, entry: Ix, ask: String) {
+        self.notes.facts.turn += 1;
         self.notes.turns.push(Turn { entry, ask, steps: Vec::new(), answer: None });
         if self.notes.turns.len() > MOST_TURNS {
             self.notes.turns.remove(1);
@@ -197,6 +200,8 @@ impl<'r> Reader<'r> {
             let strength = words::decision_strength(sentence);
             if strength > 0 {
                 push_bounded(&mut self.notes.decisions, Said { entry: ix, text: words::plain(sentence).into_owned(), strength });
+            } else if words::is_statement(sentence) {
+                push_bounded(&mut self.notes.findings, Said { entry: ix, text: words::plain(sentence).into_owned(), strength: 1 });
             }
             if words::says_done(sentence) {
                 self.notes.claims.push((ix, words::content_words(sentence)));
@@ -237,7 +242,7 @@ impl<'r> Reader<'r> {
             kind = Kind::File(home, false);
         }
         let whole = matches!(call.name.as_ref(), "write" | "Write" | "write_file") || call.args.get("command").str() == Some("create");
-        let new_names = if files.modified.is_empty() { Vec::new() } else { changed_names(&call.args) };
+        let about = if files.modified.is_empty() { Changed::default() } else { changed(&call.args) };
         for path in files.modified.iter() {
             let path = clean(path);
             home = self.notes.facts.touch(&path, ix, |file| if whole { file.writes += 1 } else { file.edits += 1 });
@@ -246,10 +251,15 @@ impl<'r> Reader<'r> {
             if let Some(step) = self.step(ix) {
                 let change = step.changes.entry(home).or_default();
                 change.times += 1;
-                for name in &new_names {
+                for name in about.telling(3) {
                     if change.names.len() < 3 && !change.names.contains(name) {
                         change.names.push(name.clone());
                     }
+                }
+            }
+            for (names, how) in [(&about.added, Change::Added), (&about.touched, Change::Touched), (&about.used, Change::Used)] {
+                for name in names {
+                    self.notes.facts.mark(name, how, home, ix);
                 }
             }
         }
@@ -308,7 +318,13 @@ impl<'r> Reader<'r> {
             Some(Pending { kind: Kind::File(home, _), .. }) => *home,
             _ => NOWHERE,
         };
-        self.notes.facts.take(&content, Voice::Result, home, ix);
+        // Logs of checks name every test and every crate; what they say of failures is all that anyone goes back to.
+        match &pending {
+            Some(Pending { kind: Kind::Run(command), .. }) if command.weight >= Weight::Check => {
+                self.notes.facts.take(&outcome::failing_lines(&content), Voice::Result, NOWHERE, ix);
+            }
+            _ => self.notes.facts.take(&content, Voice::Result, home, ix),
+        }
         let Some(pending) = pending else { return };
         match pending.kind {
             Kind::Run(command) => {
@@ -382,6 +398,7 @@ impl<'r> Reader<'r> {
             passed: 0,
             failed: 0,
             last: Outcome::default(),
+            weight: command.weight,
             entry: ix,
         });
         check.passed += u32::from(!outcome.failed);
@@ -413,6 +430,17 @@ impl<'r> Reader<'r> {
             failure.fixed = Some(ix);
         }
     }
+}
+
+/// A request without lines that are pasted output, and without those right behind or before one: output is wrapped.
+fn without_pasted(told: &str) -> String {
+    let lines: Vec<&str> = told.lines().collect();
+    let pasted = |n: Option<usize>| n.and_then(|n| lines.get(n)).is_some_and(|line| words::looks_like_output(line.trim()));
+    let talk = lines.iter().enumerate().filter(|(n, line)| {
+        let listed = line.trim_start().starts_with(['-', '*', '•']);
+        !pasted(Some(*n)) && (listed || !pasted(n.checked_sub(1)) && !pasted(Some(n + 1)))
+    });
+    talk.map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether a message of the user asks for something, and is neither a command of the agent itself nor a word or two.

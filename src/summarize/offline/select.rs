@@ -119,14 +119,6 @@ impl Chosen {
         self.tokenizer.count(text) + 1
     }
 
-    /// Counts what was chosen as one text. Lines are counted one by one before, which gives a little more: a line end often
-    /// shares a token with what stands before it.
-    pub(super) fn recount(&mut self) {
-        let lines = self.render();
-        let text: Vec<&str> = lines.iter().map(|l| l.text.as_str()).collect();
-        self.used = self.tokenizer.count(&text.join("\n"));
-    }
-
     fn slot(&mut self, section: Section) -> &mut Vec<Item> {
         let [goal, rules, done, active, blocked, decisions, next, context] = &mut self.sections;
         match section {

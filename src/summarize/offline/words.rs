@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
-use super::phrases::{CHATTER, DECISIONS, DONE, NEXT, NO_ORDER, ORDERS, REASONS, STRONG, WISHES};
+use super::phrases::{
+    ALTERNATIVES, CAUSES, CHATTER, CHOICES, DECISIONS, DONE, HEDGES, NEXT, NO_ORDER, OPENERS, ORDERS, POINTING, REASONS, REPORTS, STRONG,
+    VERBS, WISHES,
+};
 
 /// Bytes of a text that are looked at for sentences: more is a pasted file, not talk.
 const TALK_BYTES: usize = 64 << 10;
@@ -94,11 +97,18 @@ pub(super) fn rule_strength(sentence: &str) -> u8 {
         return 0;
     }
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
+    let lower = without_asides(&lower);
     let question = lower.trim_end().ends_with(['?', '？']);
+    // What the user saw or thinks is no order, whatever words it has.
+    let bare = OPENERS.split('|').fold(lower.trim_start(), |rest, lead| rest.strip_prefix(lead).unwrap_or(rest).trim_start());
+    if REPORTS.split('|').any(|lead| bare.starts_with(lead)) {
+        return 0;
+    }
     if STRONG.is_in(&lower) {
         return if question { 1 } else { 3 };
     }
-    if question {
+    // A nod with a remark behind it answers what the assistant said before, which nobody will see.
+    if question || lower.starts_with("yes") || lower.starts_with("no, ") {
         return 0;
     }
     let excused = NO_ORDER.split('|').any(|word| lower.contains(word));
@@ -122,6 +132,21 @@ pub(super) fn rule_strength(sentence: &str) -> u8 {
     u8::from(!excused && WISHES.is_in(&lower))
 }
 
+/// A text without what stands in parentheses.
+fn without_asides(text: &str) -> String {
+    let mut depth = 0_u32;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            c if depth == 0 => out.push(c),
+            _ => {}
+        }
+    }
+    if depth == 0 { out } else { text.to_owned() }
+}
+
 /// Whether a line is more likely pasted output than talk.
 pub(super) fn looks_like_output(line: &str) -> bool {
     let odd = line.chars().filter(|c| matches!(c, '{' | '}' | '[' | ']' | ';' | '=' | '<' | '>' | '|' | '\\' | '│' | '─' | '"')).count();
@@ -134,7 +159,8 @@ pub(super) fn looks_like_output(line: &str) -> bool {
     odd * 8 > chars || begins || numbered || line.contains("\\n") || line.contains("\":")
 }
 
-/// How much a sentence tells a decision or a cause: 0 is none, higher with a reason and with names in it.
+/// How much a sentence tells a decision or a cause: 0 is none. A choice counts with its reason or with what it was chosen
+/// over; without either it is an announcement.
 pub(super) fn decision_strength(sentence: &str) -> u8 {
     let chars = sentence.chars().count();
     let wide = sentence.chars().any(is_unspaced);
@@ -142,16 +168,46 @@ pub(super) fn decision_strength(sentence: &str) -> u8 {
         return 0;
     }
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
-    let decided = DECISIONS.is_in(&lower);
-    let reason = REASONS.is_in(&lower);
-    match (decided, reason) {
-        (true, true) => 3,
-        (true, false) => 2,
-        // A reason alone is worth carrying when it is about something with a name.
-        (false, true) if chars >= 40 && sentence.contains('`') => 1,
-        (false, true) => 0,
-        (false, false) => 0,
+    if HEDGES.is_in(&lower) {
+        return 0;
     }
+    let (decided, reason, other) = (DECISIONS.is_in(&lower), REASONS.is_in(&lower), ALTERNATIVES.is_in(&lower));
+    match (decided, reason || other) {
+        (true, true) => 3,
+        (false, true) if other && CHOICES.is_in(&lower) || reason && sentence.contains('`') => 2,
+        // A cause is a reason by itself.
+        _ if CAUSES.is_in(&lower) => 2,
+        _ => 0,
+    }
+}
+
+/// Whether a sentence can stand alone as a finding: it says something, of something with a name, and neither points at what
+/// stood before it nor announces what the assistant was about to do.
+pub(super) fn is_statement(sentence: &str) -> bool {
+    let sentence = sentence.trim();
+    let bare = sentence.replace("**", "");
+    let chars = bare.chars().count();
+    let opens = bare.starts_with(|c: char| c.is_uppercase() || c == '`' || is_unspaced(c));
+    let paired = bare.matches('`').count() % 2 == 0 && bare.matches('(').count() == bare.matches(')').count();
+    if !(30..=220).contains(&chars) || !opens || !paired || looks_like_output(&bare) || is_chatter(&bare) {
+        return false;
+    }
+    if bare.ends_with([':', '?', '：', '？', ',']) || bare.contains(['✅', '❌', '→', '│']) {
+        return false;
+    }
+    let lower = bare.to_lowercase().replace('\u{2019}', "'");
+    !POINTING.split('|').any(|lead| lower.starts_with(lead)) && !HEDGES.is_in(&lower) && has_verb(&lower)
+}
+
+/// Whether a text, in lower case, has a verb or tells an outcome. Forms of other languages than English are not listed, so a
+/// text with other letters counts as having one.
+pub(super) fn has_verb(lower: &str) -> bool {
+    let prose: String = lower.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+    VERBS.is_in(&prose)
+        || prose.chars().any(|c| c.is_alphabetic() && !c.is_ascii())
+        || prose.split(|c: char| !c.is_ascii_alphabetic()).any(|word| {
+            word.len() > 4 && word.ends_with("ed") && !matches!(word, "speed" | "embed" | "hundred" | "indeed" | "exceed" | "proceed")
+        })
 }
 
 /// Whether a sentence says that something is finished.
