@@ -444,42 +444,49 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
             }
         }
     }
+    let mut home = NOWHERE;
     for old in facts {
-        take_facts(notes, &old.text);
+        take_facts(notes, &old.text, &mut home);
     }
 }
 
-/// Whether a line tells what was done with a file and which names it has.
+/// Whether a line tells what was done with a file and which names it has, or what a definition in it works with.
 fn is_fact_line(text: &str) -> bool {
-    ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`'])
+    let file = ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`']);
+    file || text.starts_with('`') && (text.contains("` calls ") || text.contains("` works with "))
 }
 
-/// Gives names of an earlier summary back to the pool, where they compete with new ones.
-fn take_facts(notes: &mut Notes, text: &str) {
+/// Gives names of an earlier summary back to the pool, where they compete with new ones; `home` is the file of the line before.
+fn take_facts(notes: &mut Notes, text: &str, home: &mut u32) {
     let entry = Ix(0);
-    let mut home = NOWHERE;
     let mut words = text.split('`');
     let lead = words.next().unwrap_or_default();
-    if ["Edited", "Wrote", "Read"].iter().any(|did| lead.starts_with(did))
-        && let Some(path) = words.next()
-    {
+    let Some(first) = words.next() else { return };
+    if !lead.is_empty() {
         let times: u32 = lead.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(1);
-        home = notes.facts.recall(path, entry, |file| match lead.split([' ', ':']).next() {
+        *home = notes.facts.recall(first, entry, |file| match lead.split(' ').next() {
             Some("Edited") => file.edits += times,
             Some("Wrote") => file.writes += 1,
             _ => file.reads += times,
         });
-    }
-    for part in text.split([':', ';']) {
-        let how = match part.trim_start().split(' ').next() {
-            Some("added") => Change::Added,
-            Some("changed") => Change::Touched,
-            _ => continue,
-        };
-        for name in part.split('`').skip(1).step_by(2) {
-            notes.facts.mark(name, how, home, entry);
+        for part in text.split([':', ';']) {
+            let how = match part.trim_start().split(' ').next() {
+                Some("added") => Change::Added,
+                Some("changed") => Change::Touched,
+                _ => continue,
+            };
+            for name in part.split('`').skip(1).step_by(2) {
+                notes.facts.mark(name, how, *home, entry);
+            }
         }
     }
     // It was said before, so it may be said again.
-    notes.facts.take(text, Voice::Assistant, home, entry);
+    notes.facts.take(text, Voice::Assistant, *home, entry);
+    if lead.is_empty() {
+        for part in text.split("; ") {
+            for name in part.split([' ', ',']).map(|name| name.trim_matches(['`', '.'])).filter(|name| *name != first) {
+                notes.facts.stand(name, first, part.contains("calls "));
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::hash::BuildHasherDefault;
 
 use indexmap::IndexMap;
 
+use super::args::definition;
 use super::names::{self, Shape};
 use crate::session::Ix;
 
@@ -54,6 +55,10 @@ pub(super) struct Fact {
     pub last: u32,
     /// The file it belongs to, or [`NOWHERE`].
     pub home: u32,
+    /// The definition it stands in, a place in [`Facts::owners`], or [`NOWHERE`].
+    pub owner: u32,
+    /// Whether it is called there.
+    pub called: bool,
     /// Whether a definition of it was seen there.
     pub defined: bool,
     /// Whether a tool printed it.
@@ -107,6 +112,8 @@ pub(super) struct Facts {
     pub names: Table<Fact>,
     /// Files.
     pub files: Table<FileFact>,
+    /// Definitions that other names stand in.
+    pub owners: Table<()>,
     /// For hashes: the hash with the word beside it, as printed or said first.
     pub hashes: Table<Box<str>>,
     /// How many texts were scanned.
@@ -120,6 +127,9 @@ const MOST_NAMES: usize = 24_000;
 
 /// Files that are kept at most.
 const MOST_FILES: usize = 6_000;
+
+/// Definitions that are kept.
+const MOST_OWNERS: usize = 12_000;
 
 /// Hashes whose word is kept.
 const MOST_HASHES: usize = 2_000;
@@ -151,6 +161,8 @@ impl Fact {
             change: Change::None,
             last: 0,
             home,
+            owner: NOWHERE,
+            called: false,
             defined: false,
             in_result: false,
             in_call: false,
@@ -165,7 +177,15 @@ impl Facts {
     pub(super) fn new(folder: &str) -> Self {
         let folder = folder.trim_end_matches(['/', '\\']);
         let folder = if folder.len() < 2 { String::new() } else { format!("{folder}/") };
-        Facts { folder, names: Table::default(), files: Table::default(), hashes: Table::default(), texts: 0, turn: 0 }
+        Facts {
+            folder,
+            names: Table::default(),
+            files: Table::default(),
+            owners: Table::default(),
+            hashes: Table::default(),
+            texts: 0,
+            turn: 0,
+        }
     }
 
     /// A path without the working folder before it: shorter, and still what the session says.
@@ -184,13 +204,29 @@ impl Facts {
             return NOWHERE;
         }
         let texts = self.texts;
+        let by_user = self.is_named_by_user(&path);
         let slot = self.files.entry(path.into());
         let number = slot.index();
-        let fact = slot.or_insert(FileFact { reads: 0, edits: 0, writes: 0, last: texts, entry, by_user: false });
+        let fact = slot.or_insert(FileFact { reads: 0, edits: 0, writes: 0, last: texts, entry, by_user });
+        fact.by_user |= by_user;
         fact.last = texts;
         fact.entry = entry;
         change(fact);
         u32::try_from(number).unwrap_or(NOWHERE)
+    }
+
+    /// Whether the user named a file, whole or by its last part.
+    fn is_named_by_user(&self, path: &str) -> bool {
+        let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        [path, last].iter().any(|name| self.names.get(*name).is_some_and(|fact| fact.by_user))
+    }
+
+    /// Notes that an earlier summary told a name with the definition it stands in.
+    pub(super) fn stand(&mut self, name: &str, owner: &str, called: bool) {
+        let owner = self.owner(owner);
+        if let Some(fact) = self.names.get_mut(name).filter(|fact| fact.owner == NOWHERE) {
+            (fact.owner, fact.called) = (owner, called);
+        }
     }
 
     /// Notes what an earlier summary said of a file; gives its number.
@@ -217,6 +253,16 @@ impl Facts {
         }
         fact.change = fact.change.max(change);
         fact.texts = fact.texts.max(1);
+    }
+
+    fn owner(&mut self, defined: &str) -> u32 {
+        if self.owners.len() >= MOST_OWNERS && !self.owners.contains_key(defined) {
+            return NOWHERE;
+        }
+        let slot = self.owners.entry(defined.into());
+        let number = slot.index();
+        slot.or_insert(());
+        u32::try_from(number).unwrap_or(NOWHERE)
     }
 
     /// The shortest end of a file's path that no other file has: its name, mostly.
@@ -258,6 +304,8 @@ impl Facts {
         let mut line_file = NOWHERE;
         let mut line_end = 0;
         let mut known: Option<(usize, usize)> = None;
+        let mut owner = NOWHERE;
+        let mut read = 0;
         names::scan(text, |name| {
             let mut said = name.text;
             if name.shape == Shape::Path {
@@ -276,6 +324,15 @@ impl Facts {
                 if name.shape == Shape::Path && home == NOWHERE && text.as_bytes().get(name.at + name.text.len()) == Some(&b':') {
                     line_file = self.files.get_index_of(said).and_then(|n| u32::try_from(n).ok()).unwrap_or(NOWHERE);
                 }
+            }
+            // Of a file's text it matters in which definition a name stands.
+            if home != NOWHERE && read < line_end {
+                for line in text.get(read..line_end).unwrap_or_default().lines() {
+                    if let Some(defined) = definition(line) {
+                        owner = self.owner(defined);
+                    }
+                }
+                read = line_end;
             }
             let at_home = if line_file == NOWHERE { home } else { line_file };
             let defined = voice != Voice::User && name.shape == Shape::Ident && is_defined(text, name.at);
@@ -312,6 +369,10 @@ impl Facts {
                 fact.home = at_home;
             }
             fact.defined |= defined;
+            if owner != NOWHERE && at_home == fact.home && (fact.owner == NOWHERE || voice == Voice::Call) {
+                fact.owner = owner;
+                fact.called = text.as_bytes().get(name.at + name.text.len()) == Some(&b'(');
+            }
             if voice == Voice::User
                 && name.shape == Shape::Path
                 && let Some(file) = self.files.get_mut(said)

@@ -22,8 +22,11 @@ const NAMES_A_LINE: usize = 6;
 /// Names of a file that was only read.
 const NAMES_OF_READ: usize = 3;
 
+/// Definitions of one changed file that are told.
+const LINES_A_FILE: usize = 10;
+
 /// Names of one file that are weighed against each other.
-const NAMES_WEIGHED: usize = 64;
+const NAMES_WEIGHED: usize = 160;
 
 /// Findings that are weighed; the newest.
 const FINDINGS_WEIGHED: usize = 400;
@@ -67,21 +70,27 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
     // Half of the files go first, so that findings do not tell of a file what its own line would.
     let files = ranked_files(pool);
     let most = usize::try_from(room / 45).unwrap_or(0).clamp(2, 20);
-    let mut shown = 0;
-    let mut misses = 0;
+    let (mut shown, mut misses) = (0, 0);
+    let mut told = Vec::new();
     for (place, number) in files.into_iter().enumerate() {
         if shown >= most || misses > 4 {
             break;
         }
         let Some(item) = file_line(pool, number, place as u64) else { continue };
-        if take(pool, chosen, item, 65) {
+        if take(pool, chosen, item, 45) {
             shown += 1;
+            told.push((place as u64, number));
         } else {
             misses += 1;
         }
     }
+    let mut inner: Vec<Item> = told.into_iter().flat_map(|(place, number)| inner_lines(pool, number, place)).collect();
+    inner.sort_by(|a, b| b.value.cmp(&a.value).then(a.order.cmp(&b.order)));
+    for item in inner.into_iter().take(2 * most) {
+        take(pool, chosen, item, 85);
+    }
     for item in addresses(pool) {
-        take(pool, chosen, item, 80);
+        take(pool, chosen, item, 90);
     }
     findings(pool, &mut |pool, item| take(pool, chosen, item, 100));
 }
@@ -124,6 +133,11 @@ fn recurs(fact: &Fact) -> bool {
     fact.turns >= 2 || fact.said || fact.by_user || fact.change > Change::Used || fact.in_call && fact.in_result
 }
 
+/// Whether a file is what the work was about last, or what the user named.
+fn is_near(pool: &Pool<'_>, file: &FileFact) -> bool {
+    file.by_user || u64::from(file.last) * 10 >= u64::from(pool.notes.facts.texts) * 9
+}
+
 fn is_plain(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_graphic()) && !name.contains(['`', '|', '<', '>'])
 }
@@ -138,9 +152,8 @@ fn ranked_files(pool: &Pool<'_>) -> Vec<u32> {
     let now = u64::from(pool.notes.facts.texts.max(1));
     let mut files: Vec<(u64, u32)> = Vec::new();
     for (n, (path, fact)) in pool.notes.facts.files.iter().enumerate() {
-        let late = u64::from(fact.last) * 10 >= now * 9;
         let changes = u64::from(fact.edits + fact.writes);
-        if changes == 0 && fact.reads < 2 && !late && !fact.by_user {
+        if changes == 0 && fact.reads < 2 && !is_near(pool, fact) {
             continue;
         }
         let use_ = 60 * changes.min(1) + 12 * changes.min(12) + 6 * u64::from(fact.reads.min(6));
@@ -157,12 +170,14 @@ type Ranked<'f> = (u64, &'f str, Fact);
 
 /// Names that belong to a file and may come up again, best first.
 fn names_of<'f>(pool: &Pool<'f>, number: u32) -> Vec<Ranked<'f>> {
+    let near = path_of(pool.notes, number).is_some_and(|(_, file)| is_near(pool, file));
     let mut names: Vec<Ranked<'f>> = pool
         .notes
         .facts
         .names
         .iter()
-        .filter(|(name, fact)| fact.home == number && matches!(fact.shape, Shape::Ident | Shape::Kebab) && recurs(fact) && is_plain(name))
+        .filter(|(name, fact)| fact.home == number && matches!(fact.shape, Shape::Ident | Shape::Kebab) && is_plain(name))
+        .filter(|(_, fact)| recurs(fact) || near && fact.owner != NOWHERE)
         .filter(|(name, _)| !pool.kept.contains(&***name) && !names::is_common(name) && !has_word(&pool.told, name))
         .map(|(name, fact)| (chance(pool, name, fact) * if fact.change > Change::Used { 3 } else { 1 }, &**name, *fact))
         .collect();
@@ -210,7 +225,7 @@ fn file_line(pool: &Pool<'_>, number: u32, place: u64) -> Option<Item> {
         list.push(format!("`{name}`"));
         sources.push(known.entry);
     }
-    if !changed && other.is_empty() && added.is_empty() && fact.reads < 2 && !fact.by_user {
+    if !changed && other.is_empty() && added.is_empty() && fact.reads < 2 && !is_near(pool, fact) {
         return None;
     }
     let mut parts = Vec::new();
@@ -231,7 +246,68 @@ fn file_line(pool: &Pool<'_>, number: u32, place: u64) -> Option<Item> {
     let text = format!("- {did} `{path}`{colon}{}.", parts.join("; "));
     sources.sort_unstable();
     sources.dedup();
-    Some(Item { text, value: 1_000_000 - place.min(900_000), order: ORDER + (2 << 30) + place, sources, ..Item::default() })
+    Some(Item { text, value: 1_000_000 - place.min(900_000), order: ORDER + (2 << 30) + (place << 16), sources, ..Item::default() })
+}
+
+/// What the definitions of a file call and work with, a line each.
+fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
+    let Some((_, file)) = path_of(pool.notes, number) else { return Vec::new() };
+    let changed = file.edits + file.writes > 0;
+    let mut owners: BTreeMap<u32, Vec<Ranked<'_>>> = BTreeMap::new();
+    for ranked in names_of(pool, number) {
+        if ranked.2.owner != NOWHERE {
+            owners.entry(ranked.2.owner).or_default().push(ranked);
+        }
+    }
+    let mut lines = Vec::new();
+    for (owner, names) in owners {
+        let Some((owner, _)) = pool.notes.facts.owners.get_index(owner as usize) else { continue };
+        let (mut calls, mut others, mut sources, mut worth) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        for (chance, name, fact) in names {
+            let most = if changed { NAMES_A_LINE - 1 } else { NAMES_OF_READ };
+            if calls.len() + others.len() >= most
+                || name == &**owner
+                || calls.iter().chain(&others).any(|known: &String| known.contains(name))
+            {
+                continue;
+            }
+            if fact.called { &mut calls } else { &mut others }.push(marked(name));
+            sources.push(fact.entry);
+            worth += chance;
+        }
+        if calls.len() + others.len() < 2 {
+            continue;
+        }
+        let text = match (calls.as_slice(), others.as_slice()) {
+            (calls, []) => format!("calls {}", and(calls)),
+            ([], others) => format!("works with {}", and(others)),
+            (calls, others) => format!("calls {}; works with {}", and(calls), and(others)),
+        };
+        sources.sort_unstable();
+        sources.dedup();
+        let text = format!("  - `{owner}` {text}.");
+        let value = worth * 100 / (text.len() as u64 + 20);
+        lines.push(Item { text, value, order: ORDER + (2 << 30) + (place << 16), sources, ..Item::default() });
+    }
+    lines.sort_by(|a, b| b.value.cmp(&a.value).then_with(|| a.text.cmp(&b.text)));
+    lines.truncate(if changed {
+        LINES_A_FILE
+    } else if is_near(pool, file) {
+        LINES_A_FILE / 2
+    } else {
+        1
+    });
+    for (n, line) in lines.iter_mut().enumerate() {
+        line.order += 1 + n as u64;
+    }
+    lines
+}
+
+/// A name, between marks where Markdown or a reader would take it for something else.
+fn marked(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.ends_with('_') && !name.contains("__");
+    let shaped = name.contains(['.', ':', '_']) || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
+    if plain && shaped && !names::is_file_name(name) { name.to_owned() } else { format!("`{name}`") }
 }
 
 /// Names in a row, the last with an “and”.
