@@ -23,7 +23,7 @@ const NAMES_A_LINE: usize = 6;
 const NAMES_OF_READ: usize = 3;
 
 /// Definitions of one changed file that are told.
-const LINES_A_FILE: usize = 10;
+const LINES_A_FILE: usize = 16;
 
 /// Names of one file that are weighed against each other.
 const NAMES_WEIGHED: usize = 160;
@@ -252,7 +252,7 @@ fn file_line(pool: &Pool<'_>, number: u32, place: u64) -> Option<Item> {
 /// What the definitions of a file call and work with, a line each.
 fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
     let Some((_, file)) = path_of(pool.notes, number) else { return Vec::new() };
-    let changed = file.edits + file.writes > 0;
+    let (changed, near) = (file.edits + file.writes > 0, is_near(pool, file));
     let mut owners: BTreeMap<u32, Vec<Ranked<'_>>> = BTreeMap::new();
     for ranked in names_of(pool, number) {
         if ranked.2.owner != NOWHERE {
@@ -264,7 +264,7 @@ fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
         let Some((owner, _)) = pool.notes.facts.owners.get_index(owner as usize) else { continue };
         let (mut calls, mut others, mut sources, mut worth) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for (chance, name, fact) in names {
-            let most = if changed { NAMES_A_LINE - 1 } else { NAMES_OF_READ };
+            let most = if changed || near { NAMES_A_LINE - 1 } else { NAMES_OF_READ };
             if calls.len() + others.len() >= most
                 || name == &**owner
                 || calls.iter().chain(&others).any(|known: &String| known.contains(name))
@@ -292,7 +292,7 @@ fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
     lines.sort_by(|a, b| b.value.cmp(&a.value).then_with(|| a.text.cmp(&b.text)));
     lines.truncate(if changed {
         LINES_A_FILE
-    } else if is_near(pool, file) {
+    } else if near {
         LINES_A_FILE / 2
     } else {
         1
