@@ -24,6 +24,8 @@ pub(super) struct Changed {
     pub added: Vec<String>,
     /// Definitions around lines that differ.
     pub touched: Vec<String>,
+    /// Names in lines that differ.
+    pub near: Vec<String>,
     /// Other names that only the new text holds.
     pub used: Vec<String>,
 }
@@ -59,6 +61,9 @@ impl Changed {
                 _ => {}
             }
             names::scan(line, |name| {
+                if name.shape == names::Shape::Ident && name.text.len() < 40 {
+                    put(&mut self.near, name.text);
+                }
                 if name.shape == names::Shape::Ident && name.text.len() < 40 && !old.contains(name.text) {
                     put(&mut self.used, name.text);
                 }

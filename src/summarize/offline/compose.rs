@@ -77,7 +77,7 @@ pub(super) fn candidates(request: &Request<'_>, notes: &mut Notes, focus: &dyn F
         .unwrap_or_default();
     goal(request, notes, &old, &mut out);
     rules(notes, &old, &mut out);
-    for item in done::items(notes, focus) {
+    for item in done::items(notes, request.purpose != Purpose::TurnPrefix, focus) {
         out.add(Section::Done, item);
     }
     unfinished(request, notes, &mut out);
@@ -251,7 +251,7 @@ fn unfinished(request: &Request<'_>, notes: &Notes, out: &mut Candidates) {
     {
         let last = turn.steps.iter().rev().find(|s| s.say.chars().count() > 12);
         let said = last.map(|s| closed(&inline(&s.say, 160)));
-        let text = match (said, request.purpose == Purpose::TurnPrefix || turn.ask.is_empty()) {
+        let text = match (said, request.purpose == Purpose::TurnPrefix || !is_request(&turn.ask)) {
             (Some(said), true) => Some(format!("- Stood at: {said}")),
             (None, true) => None,
             (Some(said), false) => Some(format!("- Working on “{}”, last said: {said}", text::one_line(&turn.ask, 120))),
@@ -469,6 +469,13 @@ fn take_facts(notes: &mut Notes, text: &str, home: &mut u32) {
             Some("Wrote") => file.writes += 1,
             _ => file.reads += times,
         });
+        // Files with nothing more to tell share a line.
+        if !text.contains(':') {
+            for path in words.skip(1).step_by(2) {
+                notes.facts.recall(path, entry, |file| file.edits += 1);
+            }
+            *home = NOWHERE;
+        }
         for part in text.split([':', ';']) {
             let how = match part.trim_start().split(' ').next() {
                 Some("added") => Change::Added,

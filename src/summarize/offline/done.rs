@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 
 use super::notes::{Change, Notes, Run, Step, Turn};
 use super::outcome::Weight;
+use super::read::is_request;
 use super::select::{Item, NEW};
 use super::words;
 use crate::session::Ix;
@@ -19,7 +20,8 @@ const FILES_A_LINE: usize = 2;
 const NAMES_OF_ONE: usize = 2;
 
 /// The lines of all turns, oldest first.
-pub(super) fn items(notes: &Notes, focus: &dyn Fn(&str) -> u64) -> Vec<Item> {
+/// `asked` says whether a line may open with the request; where the request stands above all lines, none repeats it.
+pub(super) fn items(notes: &Notes, asked: bool, focus: &dyn Fn(&str) -> u64) -> Vec<Item> {
     let mut items = Vec::new();
     let turns = notes.turns.len().max(1) as u64;
     for (n, turn) in notes.turns.iter().enumerate() {
@@ -28,7 +30,7 @@ pub(super) fn items(notes: &Notes, focus: &dyn Fn(&str) -> u64) -> Vec<Item> {
         let last = segments.len().saturating_sub(1);
         for (k, steps) in segments.into_iter().enumerate() {
             let answer = turn.answer.as_ref().filter(|_| k == last);
-            let Some((text, mut worth, sources)) = line(notes, turn, steps, answer, k == 0, several) else { continue };
+            let Some((text, mut worth, sources)) = line(notes, turn, steps, answer, k == 0 && asked, several) else { continue };
             // What happened lately matters more: the newest turn counts three times the oldest.
             worth = worth * (turns + 2 * n as u64) / turns;
             worth *= focus(&text);
@@ -95,10 +97,13 @@ fn line(notes: &Notes, turn: &Turn, steps: &[Step], answer: Option<&(Ix, String)
         sources.push(*entry);
         said.as_str()
     });
-    let said = said.filter(|s| !s.is_empty() && !words::is_chatter(s)).map(|s| text::one_line(s, 160));
+    let said =
+        said.filter(|s| !s.is_empty() && !words::is_chatter(s) && words::has_verb(&s.to_lowercase())).map(|s| text::one_line(s, 160));
     sources.dedup();
     if parts.is_empty() {
-        let (Some(ask), Some(said)) = (ask, said) else { return None };
+        // A word of praise asks for nothing.
+        let asks = |ask: &String| ask.split_whitespace().count() >= 3 || ask.chars().any(words::is_unspaced);
+        let (Some(ask), Some(said)) = (ask.filter(asks), said) else { return None };
         worth += if first { 14 } else { 4 };
         return Some((format!("- Answered “{ask}”: {}", closed(&said)), worth, sources));
     }
@@ -119,7 +124,7 @@ fn line(notes: &Notes, turn: &Turn, steps: &[Step], answer: Option<&(Ix, String)
     if let Some(said) = said.filter(|_| !several || commits.is_empty())
         && body.chars().count() < 240
     {
-        body.push_str(". ");
+        body.push_str(if body.ends_with('…') { " " } else { ". " });
         body.push_str(&said);
         worth += 10;
     }
@@ -136,7 +141,7 @@ fn short_ask(ask: &str, chars: usize) -> Option<String> {
     let ask = text::one_line(ask, chars);
     let bare = ask.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let empty = ["continue", "ok", "yes", "go", "go on", "go ahead", "proceed", "weiter", "继续", "続けて"].contains(&bare.as_str());
-    (!empty && bare.chars().count() >= 2).then_some(ask)
+    (!empty && bare.chars().count() >= 2 && is_request(&ask)).then_some(ask)
 }
 
 /// What files were changed, with names that they got, and how many changes there were in all.

@@ -57,6 +57,8 @@ pub(super) struct Fact {
     pub home: u32,
     /// The definition it stands in, a place in [`Facts::owners`], or [`NOWHERE`].
     pub owner: u32,
+    /// Whether it stands in other definitions as well.
+    pub elsewhere: bool,
     /// Whether it is called there.
     pub called: bool,
     /// Whether a definition of it was seen there.
@@ -162,6 +164,7 @@ impl Fact {
             last: 0,
             home,
             owner: NOWHERE,
+            elsewhere: false,
             called: false,
             defined: false,
             in_result: false,
@@ -253,6 +256,13 @@ impl Facts {
         }
         fact.change = fact.change.max(change);
         fact.texts = fact.texts.max(1);
+    }
+
+    /// The only definition in a file in which one of these names was seen.
+    pub(super) fn around(&self, names: &[String], home: u32) -> Option<String> {
+        let facts = names.iter().filter_map(|name| self.names.get(name.as_str()));
+        let owner = facts.filter(|fact| fact.home == home && !fact.elsewhere && fact.owner != NOWHERE).map(|fact| fact.owner).next()?;
+        self.owners.get_index(owner as usize).map(|(owner, _)| owner.to_string())
     }
 
     fn owner(&mut self, defined: &str) -> u32 {
@@ -369,6 +379,7 @@ impl Facts {
                 fact.home = at_home;
             }
             fact.defined |= defined;
+            fact.elsewhere |= owner != NOWHERE && fact.owner != NOWHERE && fact.owner != owner;
             if owner != NOWHERE && at_home == fact.home && (fact.owner == NOWHERE || voice == Voice::Call) {
                 fact.owner = owner;
                 fact.called = text.as_bytes().get(name.at + name.text.len()) == Some(&b'(');

@@ -23,10 +23,13 @@ const NAMES_A_LINE: usize = 6;
 const NAMES_OF_READ: usize = 3;
 
 /// Definitions of one changed file that are told.
-const LINES_A_FILE: usize = 16;
+const LINES_A_FILE: usize = 24;
+
+/// Lines that one definition gets.
+const LINES_A_DEFINITION: usize = 3;
 
 /// Names of one file that are weighed against each other.
-const NAMES_WEIGHED: usize = 160;
+const NAMES_WEIGHED: usize = 240;
 
 /// Findings that are weighed; the newest.
 const FINDINGS_WEIGHED: usize = 400;
@@ -69,14 +72,18 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
     }
     // Half of the files go first, so that findings do not tell of a file what its own line would.
     let files = ranked_files(pool);
-    let most = usize::try_from(room / 45).unwrap_or(0).clamp(2, 20);
+    let most = usize::try_from(room / 40).unwrap_or(0).clamp(2, 20);
     let (mut shown, mut misses) = (0, 0);
-    let mut told = Vec::new();
+    let (mut told, mut bare) = (Vec::new(), Vec::new());
     for (place, number) in files.into_iter().enumerate() {
         if shown >= most || misses > 4 {
             break;
         }
         let Some(item) = file_line(pool, number, place as u64) else { continue };
+        if item.sources.len() == 1 && !item.text.contains(": ") && item.text.starts_with("- Edited") {
+            bare.push(number);
+            continue;
+        }
         if take(pool, chosen, item, 45) {
             shown += 1;
             told.push((place as u64, number));
@@ -86,8 +93,11 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
     }
     let mut inner: Vec<Item> = told.into_iter().flat_map(|(place, number)| inner_lines(pool, number, place)).collect();
     inner.sort_by(|a, b| b.value.cmp(&a.value).then(a.order.cmp(&b.order)));
-    for item in inner.into_iter().take(2 * most) {
+    for item in inner.into_iter().take(3 * most) {
         take(pool, chosen, item, 85);
+    }
+    for item in bare.chunks(NAMES_A_LINE - 1).take(2).enumerate().filter_map(|(n, files)| bare_line(pool, files, n)).collect::<Vec<_>>() {
+        take(pool, chosen, item, 88);
     }
     for item in addresses(pool) {
         take(pool, chosen, item, 90);
@@ -249,6 +259,15 @@ fn file_line(pool: &Pool<'_>, number: u32, place: u64) -> Option<Item> {
     Some(Item { text, value: 1_000_000 - place.min(900_000), order: ORDER + (2 << 30) + (place << 16), sources, ..Item::default() })
 }
 
+/// Changed files of which nothing more is known.
+fn bare_line(pool: &Pool<'_>, files: &[u32], n: usize) -> Option<Item> {
+    let files = files.iter().filter_map(|number| path_of(pool.notes, *number));
+    let (paths, sources): (Vec<String>, Vec<Ix>) = files.map(|(path, fact)| (format!("`{path}`"), fact.entry)).unzip();
+    let text = format!("- Edited {}.", and(&paths));
+    let order = ORDER + (2 << 30) + (1 << 29) + n as u64;
+    (!paths.is_empty()).then(|| Item { text, value: 100_000 - n as u64, order, sources, ..Item::default() })
+}
+
 /// What the definitions of a file call and work with, a line each.
 fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
     let Some((_, file)) = path_of(pool.notes, number) else { return Vec::new() };
@@ -259,35 +278,20 @@ fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
             owners.entry(ranked.2.owner).or_default().push(ranked);
         }
     }
+    let most = if changed || near { NAMES_A_LINE - 1 } else { NAMES_OF_READ };
     let mut lines = Vec::new();
     for (owner, names) in owners {
         let Some((owner, _)) = pool.notes.facts.owners.get_index(owner as usize) else { continue };
-        let (mut calls, mut others, mut sources, mut worth) = (Vec::new(), Vec::new(), Vec::new(), 0);
-        for (chance, name, fact) in names {
-            let most = if changed || near { NAMES_A_LINE - 1 } else { NAMES_OF_READ };
-            if calls.len() + others.len() >= most
-                || name == &**owner
-                || calls.iter().chain(&others).any(|known: &String| known.contains(name))
-            {
-                continue;
+        let mut apart: Vec<Ranked<'_>> = Vec::new();
+        for ranked in names {
+            // The longer of two dotted names says the shorter one too.
+            if ranked.1 != &**owner && !apart.iter().any(|(_, known, _)| known.contains(ranked.1)) {
+                apart.push(ranked);
             }
-            if fact.called { &mut calls } else { &mut others }.push(marked(name));
-            sources.push(fact.entry);
-            worth += chance;
         }
-        if calls.len() + others.len() < 2 {
-            continue;
+        for (n, chunk) in apart.chunks(most).take(LINES_A_DEFINITION).enumerate() {
+            lines.extend(inner_line(owner, chunk, n > 0));
         }
-        let text = match (calls.as_slice(), others.as_slice()) {
-            (calls, []) => format!("calls {}", and(calls)),
-            ([], others) => format!("works with {}", and(others)),
-            (calls, others) => format!("calls {}; works with {}", and(calls), and(others)),
-        };
-        sources.sort_unstable();
-        sources.dedup();
-        let text = format!("  - `{owner}` {text}.");
-        let value = worth * 100 / (text.len() as u64 + 20);
-        lines.push(Item { text, value, order: ORDER + (2 << 30) + (place << 16), sources, ..Item::default() });
     }
     lines.sort_by(|a, b| b.value.cmp(&a.value).then_with(|| a.text.cmp(&b.text)));
     lines.truncate(if changed {
@@ -298,9 +302,27 @@ fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
         1
     });
     for (n, line) in lines.iter_mut().enumerate() {
-        line.order += 1 + n as u64;
+        line.order = ORDER + (2 << 30) + (place << 16) + 1 + n as u64;
     }
     lines
+}
+
+fn inner_line(owner: &str, names: &[Ranked<'_>], further: bool) -> Option<Item> {
+    if names.len() < 2 {
+        return None;
+    }
+    let listed = |called: bool| names.iter().filter(|n| n.2.called == called).map(|n| marked(n.1)).collect::<Vec<_>>();
+    let text = match (listed(true).as_slice(), listed(false).as_slice()) {
+        (calls, []) => format!("calls {}", and(calls)),
+        ([], others) => format!("works with {}", and(others)),
+        (calls, others) => format!("calls {}; works with {}", and(calls), and(others)),
+    };
+    let text = format!("  - `{owner}` {}{text}.", if further { "also " } else { "" });
+    let mut sources: Vec<Ix> = names.iter().map(|n| n.2.entry).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let value = names.iter().map(|n| n.0).sum::<u64>() * 100 / (text.len() as u64 + 20);
+    Some(Item { text, value, sources, ..Item::default() })
 }
 
 /// A name, between marks where Markdown or a reader would take it for something else.
@@ -370,9 +392,9 @@ fn addresses(pool: &Pool<'_>) -> Vec<Item> {
     for (_, name, fact) in ranked {
         let lead = match (fact.shape, fact.by_user) {
             (Shape::Url, true) => "The user named",
-            (Shape::Url, false) => "Calls used",
+            (Shape::Url, false) => "Commands used",
             (_, true) => "The user asked about",
-            _ => "Calls looked at",
+            _ => "Commands looked at",
         };
         let told = pool.notes.facts.hashes.get(name).map_or(name, |told| told);
         kinds.entry(lead).or_default().push((told.to_owned(), fact.entry));
@@ -398,8 +420,13 @@ fn findings(pool: &mut Pool<'_>, take: &mut dyn FnMut(&mut Pool<'_>, Item) -> bo
     let all = &pool.notes.findings;
     let newest = all.get(all.len().saturating_sub(FINDINGS_WEIGHED)..).unwrap_or_default();
     let first = all.len() - newest.len();
+    // What opens an answer or a step is told as such.
+    let turns = &pool.notes.turns;
+    let leads = turns.iter().flat_map(|t| t.answer.iter().map(|(_, said)| said).chain(t.steps.iter().map(|s| &s.say)));
+    let leads: HashSet<String> = leads.map(|said| text::one_line(said, 60)).collect();
+    let newest: Vec<&Said> = newest.iter().filter(|said| !leads.contains(&text::one_line(&said.text, 60))).collect();
     let mut queue: Vec<(u64, usize, &Said)> =
-        newest.iter().enumerate().map(|(n, said)| (worth(pool, said, n, newest.len()), n, said)).collect();
+        newest.iter().enumerate().map(|(n, said)| (worth(pool, said, n, newest.len()), n, *said)).collect();
     queue.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut misses = 0;
     // The worth of those that are left only falls while others are taken, so the best is found by looking again at the top.

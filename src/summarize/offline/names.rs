@@ -250,7 +250,43 @@ pub(super) fn is_common(name: &str) -> bool {
     const OWNERS: &[&str] =
         &["Array", "Date", "JSON", "Math", "Number", "Object", "Option", "Promise", "Result", "Some", "String", "Vec", "console"];
     let owner = name.split(['.', ':']).next().unwrap_or_default();
-    owner.len() < name.len() && OWNERS.binary_search(&owner).is_ok() || name.starts_with("std::") || name.starts_with("core::")
+    const METHODS: &[&str] = &[
+        "clone",
+        "endsWith",
+        "equal",
+        "filter",
+        "find",
+        "get",
+        "includes",
+        "indexOf",
+        "insert",
+        "iter",
+        "join",
+        "len",
+        "length",
+        "map",
+        "match",
+        "ok",
+        "pop",
+        "push",
+        "replace",
+        "slice",
+        "some",
+        "sort",
+        "split",
+        "startsWith",
+        "strictEqual",
+        "strip",
+        "substring",
+        "toFixed",
+        "toLowerCase",
+        "trim",
+        "unwrap",
+    ];
+    let plain = name.split_once('.').is_some_and(|(owner, method)| {
+        !matches!(owner, "self" | "this") && owner.starts_with(|c: char| c.is_ascii_lowercase()) && METHODS.binary_search(&method).is_ok()
+    });
+    plain || owner.len() < name.len() && OWNERS.binary_search(&owner).is_ok() || name.starts_with("std::") || name.starts_with("core::")
 }
 
 fn is_path(piece: &str) -> bool {

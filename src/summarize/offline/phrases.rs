@@ -40,8 +40,7 @@ const STRONG_LIST: &str = "\
 /// Words that state a preference wherever they stand.
 pub(super) static WISHES: Phrases = Phrases(LazyLock::new(|| any_of(WISHES_LIST)));
 const WISHES_LIST: &str = "\
-    i prefer|i'd prefer|prefer|i want you to always|should never|should always|should not|shouldn't|should be|needs to\
-    |need to be|only|no need|not allowed|please use|don't use|do not use|don't want|do not want|make sure|instead of\
+    i prefer|i'd prefer|prefer|i want you to always|should never|should always|should not|shouldn't|only|no need|not allowed|please use|don't use|do not use|don't want|do not want|make sure|instead of\
     |rather than|nur|bevorzuge|solo|seulement|uniquement|только|предпочитаю|优先|最好|偏好|だけ|べき|only want";
 
 /// Words that tell a choice.
@@ -105,18 +104,21 @@ pub(super) const NEXT: &str = "\
     |下一步|接下来|次のステップ|次は|残り|다음 단계";
 
 /// Words that may stand before what a user says, each taken off in this order.
-pub(super) const OPENERS: &str = "ok, |ok |okay, |hm, |hmm, |hmmm |well, |sooo, |sooo |so, |so |and |but |also |great. |wait, ";
+pub(super) const OPENERS: &str =
+    "ok, |ok |okay, |hm, |hmm, |hmmm, |hmmm |hmmmm |well, |sooo, |sooo |so, |so |and |but |also |great. |wait, ";
 
 /// Openings of a user who reports or thinks aloud.
 pub(super) const REPORTS: &str = "\
-    i think the|i think that|i selected|i saw|i see |i get |i got |i noticed|i tried|i just|it says|it seems|looks like\
+    i think the|i think that|i selected|i saw|i see |i get |i got |i noticed|i tried|i just|let me |it says|it seems|looks like\
     |there is|there's|why |how |when i|reason being|i thought";
 
 /// Openings of a sentence that cannot be understood without the one before it, or tells what was about to be done.
 pub(super) const POINTING: &str = "\
     this |that |it |it's |these |those |they |and |but |so |then |or |otherwise |also |however|both |here |there |now |next\
     |first|let |i'll |i will |we'll |i need |i can |i see|i'm |you |your |same |looking |checking |perfect|great|good |done\
-    |actually|same|another |yes|no,|ok|all |he |she |if |like |as a |step |option |phase |before |after |because |which ";
+    |actually|same|another |yes|no,|ok|all |he |she |if |like |as a |step |option |phase |before |after |because |which |uses |has |calls |shows |returns |sets |gets\
+    |takes |add |import |use |search |look |try |change |create |remove |check |make |run |call |implement |move |replace\
+    |keep |put |wrap |install |open |no |not |just |later |in |when i|multi";
 
 /// Words by which a line says what is, was done or came out.
 pub(super) static VERBS: Phrases = Phrases(LazyLock::new(|| any_of(VERBS_LIST)));

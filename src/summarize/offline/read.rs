@@ -242,12 +242,16 @@ impl<'r> Reader<'r> {
             kind = Kind::File(home, false);
         }
         let whole = matches!(call.name.as_ref(), "write" | "Write" | "write_file") || call.args.get("command").str() == Some("create");
-        let about = if files.modified.is_empty() { Changed::default() } else { changed(&call.args) };
+        let mut about = if files.modified.is_empty() { Changed::default() } else { changed(&call.args) };
         for path in files.modified.iter() {
             let path = clean(path);
             home = self.notes.facts.touch(&path, ix, |file| if whole { file.writes += 1 } else { file.edits += 1 });
             what = format!("`{name}` of `{}`", self.notes.facts.short(&path));
             kind = Kind::File(home, true);
+            // An edit that shows no definition stands in the one where its names were read.
+            if about.added.is_empty() && about.touched.is_empty() {
+                about.touched.extend(self.notes.facts.around(&about.near, home));
+            }
             if let Some(step) = self.step(ix) {
                 let change = step.changes.entry(home).or_default();
                 change.times += 1;

@@ -174,7 +174,7 @@ pub(super) fn decision_strength(sentence: &str) -> u8 {
     let (decided, reason, other) = (DECISIONS.is_in(&lower), REASONS.is_in(&lower), ALTERNATIVES.is_in(&lower));
     match (decided, reason || other) {
         (true, true) => 3,
-        (false, true) if other && CHOICES.is_in(&lower) || reason && sentence.contains('`') => 2,
+        (false, true) if other && CHOICES.is_in(&lower) && !is_pointing(&lower) => 2,
         // A cause is a reason by itself.
         _ if CAUSES.is_in(&lower) => 2,
         _ => 0,
@@ -196,7 +196,12 @@ pub(super) fn is_statement(sentence: &str) -> bool {
         return false;
     }
     let lower = bare.to_lowercase().replace('\u{2019}', "'");
-    !POINTING.split('|').any(|lead| lower.starts_with(lead)) && !HEDGES.is_in(&lower) && has_verb(&lower)
+    !is_pointing(&lower) && !HEDGES.is_in(&lower) && has_verb(&lower)
+}
+
+/// Whether a sentence, in lower case, leans on one before it, lacks its subject or gives an instruction.
+fn is_pointing(lower: &str) -> bool {
+    POINTING.split('|').any(|lead| lower.starts_with(lead))
 }
 
 /// Whether a text, in lower case, has a verb or tells an outcome. Forms of other languages than English are not listed, so a
