@@ -76,7 +76,7 @@ pub(super) fn candidates(request: &Request<'_>, notes: &mut Notes, focus: &dyn F
         .map(|previous| merge::parse(&clean(previous)))
         .unwrap_or_default();
     goal(request, notes, &old, &mut out);
-    rules(notes, &old, &mut out);
+    rules(request, notes, &old, &mut out);
     for item in done::items(notes, request.purpose != Purpose::TurnPrefix, focus) {
         out.add(Section::Done, item);
     }
@@ -197,7 +197,7 @@ fn goal(request: &Request<'_>, notes: &Notes, old: &[Old], out: &mut Candidates)
     }
 }
 
-fn rules(notes: &Notes, old: &[Old], out: &mut Candidates) {
+fn rules(request: &Request<'_>, notes: &Notes, old: &[Old], out: &mut Candidates) {
     let mut n = 0;
     for old in old.iter().filter(|o| o.section == Section::Rules) {
         let words = merge::quoted(&old.text).unwrap_or(&old.text);
@@ -211,6 +211,12 @@ fn rules(notes: &Notes, old: &[Old], out: &mut Candidates) {
     let wishes = notes.rules.iter().filter(|r| r.strength < 2).count();
     let mut passed_over = wishes.saturating_sub(6_usize.saturating_sub(orders));
     for rule in &notes.rules {
+        // The history, and the request above, say it already.
+        let whole = notes.asks.last().is_some_and(|ask| merge::key(&ask.text) == merge::key(&rule.text));
+        if request.purpose == Purpose::TurnPrefix && (whole || request.previous.is_some_and(|told| told.contains(&inline(&rule.text, 300))))
+        {
+            continue;
+        }
         if rule.strength < 2 && passed_over > 0 {
             passed_over -= 1;
             continue;

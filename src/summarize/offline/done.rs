@@ -30,7 +30,7 @@ pub(super) fn items(notes: &Notes, asked: bool, focus: &dyn Fn(&str) -> u64) -> 
         let last = segments.len().saturating_sub(1);
         for (k, steps) in segments.into_iter().enumerate() {
             let answer = turn.answer.as_ref().filter(|_| k == last);
-            let Some((text, mut worth, sources)) = line(notes, turn, steps, answer, k == 0 && asked, several) else { continue };
+            let Some((text, mut worth, sources)) = line(notes, turn, steps, answer, (k == 0, asked), several) else { continue };
             // What happened lately matters more: the newest turn counts three times the oldest.
             worth = worth * (turns + 2 * n as u64) / turns;
             worth *= focus(&text);
@@ -65,7 +65,14 @@ fn segments(turn: &Turn) -> Vec<&[Step]> {
 
 type Told = (String, u64, Vec<Ix>);
 
-fn line(notes: &Notes, turn: &Turn, steps: &[Step], answer: Option<&(Ix, String)>, first: bool, several: bool) -> Option<Told> {
+fn line(
+    notes: &Notes,
+    turn: &Turn,
+    steps: &[Step],
+    answer: Option<&(Ix, String)>,
+    (first, asked): (bool, bool),
+    several: bool,
+) -> Option<Told> {
     let mut sources = vec![turn.entry];
     sources.extend(steps.iter().map(|s| s.entry));
     let mut parts = Vec::new();
@@ -110,7 +117,10 @@ fn line(notes: &Notes, turn: &Turn, steps: &[Step], answer: Option<&(Ix, String)
     let user_ran = steps.first().is_some_and(|s| s.say == "User") && turn.ask.is_empty();
     let lead = if user_ran {
         "User".to_owned()
-    } else if first && let Some(ask) = ask {
+    } else if first
+        && asked
+        && let Some(ask) = ask
+    {
         format!("“{ask}”")
     } else {
         steps
@@ -128,7 +138,11 @@ fn line(notes: &Notes, turn: &Turn, steps: &[Step], answer: Option<&(Ix, String)
         body.push_str(&said);
         worth += 10;
     }
+    // In a turn without an end the last words stand under what is being worked on.
+    let stands = !asked
+        && turn.steps.iter().rev().find(|s| s.say.chars().count() > 12).is_some_and(|s| s.say.starts_with(lead.trim_end_matches('…')));
     let text = match lead.as_str() {
+        _ if stands => format!("- {}", closed(&capital(&body))),
         "" => format!("- {}", closed(&capital(&body))),
         lead if user_ran => format!("- {lead} {}", closed(&body)),
         lead => format!("- {lead} → {}", closed(&body)),

@@ -84,7 +84,7 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
             bare.push(number);
             continue;
         }
-        if take(pool, chosen, item, 45) {
+        if take(pool, chosen, item, 65) {
             shown += 1;
             told.push((place as u64, number));
         } else {
@@ -157,15 +157,12 @@ fn path_of(notes: &Notes, home: u32) -> Option<(&str, &FileFact)> {
 }
 
 /// The files that matter, first the one that matters most: changed ones before read ones, those of the latest part and those
-/// that the user named before others. A file that was read once, long ago, is none.
+/// that the user named before others.
 fn ranked_files(pool: &Pool<'_>) -> Vec<u32> {
     let now = u64::from(pool.notes.facts.texts.max(1));
     let mut files: Vec<(u64, u32)> = Vec::new();
     for (n, (path, fact)) in pool.notes.facts.files.iter().enumerate() {
         let changes = u64::from(fact.edits + fact.writes);
-        if changes == 0 && fact.reads < 2 && !is_near(pool, fact) {
-            continue;
-        }
         let use_ = 60 * changes.min(1) + 12 * changes.min(12) + 6 * u64::from(fact.reads.min(6));
         let user = if fact.by_user { 2 } else { 1 };
         let worth = use_ * user * (now + 2 * u64::from(fact.last)) / now * (pool.focus)(path);
@@ -186,7 +183,9 @@ fn names_of<'f>(pool: &Pool<'f>, number: u32) -> Vec<Ranked<'f>> {
         .facts
         .names
         .iter()
-        .filter(|(name, fact)| fact.home == number && matches!(fact.shape, Shape::Ident | Shape::Kebab) && is_plain(name))
+        .filter(|(name, fact)| {
+            fact.home == number && (fact.shape == Shape::Ident || fact.shape == Shape::Kebab && fact.by_user) && is_plain(name)
+        })
         .filter(|(_, fact)| recurs(fact) || near && fact.owner != NOWHERE)
         .filter(|(name, _)| !pool.kept.contains(&***name) && !names::is_common(name) && !has_word(&pool.told, name))
         .map(|(name, fact)| (chance(pool, name, fact) * if fact.change > Change::Used { 3 } else { 1 }, &**name, *fact))
