@@ -2,4 +2,5 @@
 
 mod build;
 mod content;
+mod quality;
 mod rounds;

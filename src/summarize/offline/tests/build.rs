@@ -99,11 +99,14 @@ impl Default for Ask<'_> {
 pub(super) const TOKENIZER: Tokenizer = Tokenizer::O200k;
 
 pub(super) fn summary(build: &Build, ask: &Ask<'_>) -> Summary {
-    let session = build.session();
+    summary_of(&build.session(), ask)
+}
+
+pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
     let messages: Vec<Ix> = session.active_path().entries.iter().copied().filter(|ix| session[*ix].is_message()).collect();
-    let selection = select(&session, &session.active_path().entries, &messages);
+    let selection = select(session, &session.active_path().entries, &messages);
     let request = Request {
-        session: &session,
+        session,
         selection: &selection,
         purpose: ask.purpose,
         previous: ask.previous,
