@@ -131,6 +131,7 @@ const OPENINGS: &[&str] = &["fn", "function", "class", "def", "struct", "enum", 
 
 /// The name that a line of code defines, by the common forms of common languages; names of less than three chars are none.
 pub(super) fn definition(line: &str) -> Option<&str> {
+    let line = unnumbered(line);
     let mut words = line.split_whitespace().skip_while(|word| MODIFIERS.contains(word)).peekable();
     let modified = line.split_whitespace().next().is_some_and(|first| MODIFIERS.contains(&first));
     let first = words.next()?;
@@ -164,6 +165,17 @@ pub(super) fn definition(line: &str) -> Option<&str> {
     ((3..40).contains(&name.len()) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')).then_some(name)
 }
 
+/// A line without the number that tools print before it.
+fn unnumbered(line: &str) -> &str {
+    let rest = line.trim_start();
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let behind = rest.get(digits..).unwrap_or_default();
+    if digits == 0 {
+        return line;
+    }
+    ["\t", "→", "|", ":"].iter().find_map(|mark| behind.strip_prefix(mark)).unwrap_or(line)
+}
+
 /// All strings of the arguments, a line each.
 pub(super) fn strings(json: &Json<'_>, out: &mut String, depth: u8) {
     match json {
@@ -190,6 +202,7 @@ mod tests {
             ("\tprivate async handleBash(cmd: string): Promise<void> {", Some("handleBash")),
             ("def load_all(path):", Some("load_all")),
             ("export const DEFAULT_PORT = 8473;", Some("DEFAULT_PORT")),
+            ("  44\t    pub fn overlaps(&self) -> bool {", Some("overlaps")),
             ("    if (ready) {", None),
             ("    describe(\"x\", () => {", None),
             ("the type of a value", None),

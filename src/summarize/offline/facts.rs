@@ -57,8 +57,8 @@ pub(super) struct Fact {
     pub home: u32,
     /// The definition it stands in, a place in [`Facts::owners`], or [`NOWHERE`].
     pub owner: u32,
-    /// Whether it stands in other definitions as well.
-    pub elsewhere: bool,
+    /// The first definitions of its file that it stands in.
+    among: [u32; 4],
     /// Whether it is called there.
     pub called: bool,
     /// Whether a definition of it was seen there.
@@ -164,7 +164,7 @@ impl Fact {
             last: 0,
             home,
             owner: NOWHERE,
-            elsewhere: false,
+            among: [NOWHERE; 4],
             called: false,
             defined: false,
             in_result: false,
@@ -258,10 +258,21 @@ impl Facts {
         fact.texts = fact.texts.max(1);
     }
 
-    /// The only definition in a file in which one of these names was seen.
+    /// The definition of a file in which most of these names were seen, when it is the only one with as many.
     pub(super) fn around(&self, names: &[String], home: u32) -> Option<String> {
-        let facts = names.iter().filter_map(|name| self.names.get(name.as_str()));
-        let owner = facts.filter(|fact| fact.home == home && !fact.elsewhere && fact.owner != NOWHERE).map(|fact| fact.owner).next()?;
+        let mut seen: Vec<(usize, u32)> = Vec::new();
+        let facts = names.iter().filter_map(|name| self.names.get(name.as_str())).filter(|fact| fact.home == home);
+        for owner in facts.flat_map(|fact| fact.among).filter(|owner| *owner != NOWHERE) {
+            match seen.iter_mut().find(|(_, known)| *known == owner) {
+                Some((times, _)) => *times += 1,
+                None => seen.push((1, owner)),
+            }
+        }
+        seen.sort_unstable_by(|a, b| b.cmp(a));
+        let (times, owner) = seen.first().copied()?;
+        if seen.get(1).is_some_and(|(other, _)| *other == times) {
+            return None;
+        }
         self.owners.get_index(owner as usize).map(|(owner, _)| owner.to_string())
     }
 
@@ -379,7 +390,13 @@ impl Facts {
                 fact.home = at_home;
             }
             fact.defined |= defined;
-            fact.elsewhere |= owner != NOWHERE && fact.owner != NOWHERE && fact.owner != owner;
+            if owner != NOWHERE
+                && at_home == fact.home
+                && !fact.among.contains(&owner)
+                && let Some(free) = fact.among.iter_mut().find(|known| **known == NOWHERE)
+            {
+                *free = owner;
+            }
             if owner != NOWHERE && at_home == fact.home && (fact.owner == NOWHERE || voice == Voice::Call) {
                 fact.owner = owner;
                 fact.called = text.as_bytes().get(name.at + name.text.len()) == Some(&b'(');

@@ -288,9 +288,7 @@ fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
                 apart.push(ranked);
             }
         }
-        for (n, chunk) in apart.chunks(most).take(LINES_A_DEFINITION).enumerate() {
-            lines.extend(inner_line(owner, chunk, n > 0));
-        }
+        lines.extend(apart.chunks(most).take(LINES_A_DEFINITION).filter_map(|chunk| inner_line(owner, chunk)));
     }
     lines.sort_by(|a, b| b.value.cmp(&a.value).then_with(|| a.text.cmp(&b.text)));
     lines.truncate(if changed {
@@ -306,7 +304,7 @@ fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
     lines
 }
 
-fn inner_line(owner: &str, names: &[Ranked<'_>], further: bool) -> Option<Item> {
+fn inner_line(owner: &str, names: &[Ranked<'_>]) -> Option<Item> {
     if names.len() < 2 {
         return None;
     }
@@ -316,7 +314,7 @@ fn inner_line(owner: &str, names: &[Ranked<'_>], further: bool) -> Option<Item> 
         ([], others) => format!("works with {}", and(others)),
         (calls, others) => format!("calls {}; works with {}", and(calls), and(others)),
     };
-    let text = format!("  - `{owner}` {}{text}.", if further { "also " } else { "" });
+    let text = format!("  - `{owner}` {text}.");
     let mut sources: Vec<Ix> = names.iter().map(|n| n.2.entry).collect();
     sources.sort_unstable();
     sources.dedup();

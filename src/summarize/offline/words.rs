@@ -188,7 +188,7 @@ pub(super) fn is_statement(sentence: &str) -> bool {
     let bare = sentence.replace("**", "");
     let chars = bare.chars().count();
     let opens = bare.starts_with(|c: char| c.is_uppercase() || c == '`' || is_unspaced(c));
-    let paired = bare.matches('`').count() % 2 == 0 && bare.matches('(').count() == bare.matches(')').count();
+    let paired = bare.matches('`').count().is_multiple_of(2) && bare.matches('(').count() == bare.matches(')').count();
     if !(30..=220).contains(&chars) || !opens || !paired || looks_like_output(&bare) || is_chatter(&bare) {
         return false;
     }

@@ -11,10 +11,11 @@ use crate::summarize::offline::names::{self, Shape};
 
 /// Verbs and outcomes, apart from those that end in “ed”; names between marks and quotations do not count.
 const VERBS: &[&str] = &[
-    "is", "are", "was", "were", "has", "have", "had", "do", "does", "can", "must", "should", "will", "would", "did", "pass", "passes", "fail",
-    "fails", "ran", "run", "read", "wrote", "finish", "serve", "replace", "send", "prefer", "check", "tell", "add", "fix", "calls", "works",
-    "see", "sees", "break", "leave", "leaves", "left", "came", "found", "takes", "keeps", "made", "knows", "falls", "put", "find", "commit",
-    "stays", "use", "get", "gives", "tells", "meets", "set", "holds", "go", "goes", "stands", "begins", "starts", "ends", "needs", "need",
+    "is", "are", "was", "were", "has", "have", "had", "do", "does", "can", "must", "should", "will", "would", "did", "pass", "passes",
+    "fail", "fails", "ran", "run", "read", "wrote", "finish", "serve", "replace", "send", "prefer", "check", "tell", "add", "fix", "calls",
+    "works", "see", "sees", "break", "leave", "leaves", "left", "came", "found", "takes", "keeps", "made", "knows", "falls", "put", "find",
+    "commit", "stays", "use", "get", "gives", "tells", "meets", "set", "holds", "go", "goes", "stands", "begins", "starts", "ends",
+    "needs", "need",
 ];
 
 fn session(name: &str) -> (Session, String) {
@@ -68,18 +69,28 @@ fn names_in(line: &str) -> Vec<String> {
 fn summaries_of_sessions_read_well() {
     for file in ["small.jsonl", "long.jsonl"] {
         let (session, input) = session(file);
-        for (budget, purpose) in
-            [(700, Purpose::History), (2_000, Purpose::History), (4_096, Purpose::History), (2_000, Purpose::Branch), (1_000, Purpose::TurnPrefix)]
-        {
+        for (budget, purpose) in [
+            (700, Purpose::History),
+            (2_000, Purpose::History),
+            (4_096, Purpose::History),
+            (2_000, Purpose::Branch),
+            (1_000, Purpose::TurnPrefix),
+        ] {
             let text = summary_of(&session, &Ask { budget, purpose, ..Ask::default() }).text();
             let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
             let distinct: HashSet<&str> = lines.iter().copied().collect();
             assert_eq!(distinct.len(), lines.len(), "{file}: a line stands twice in\n{text}");
 
             // A line that is a quotation with a word or two before it is the user's.
-            let own: Vec<String> = lines.iter().map(|line| own_words(line)).filter(|own| own.split(char::is_whitespace).count() > 4).collect();
+            let own: Vec<String> =
+                lines.iter().map(|line| own_words(line)).filter(|own| own.split(char::is_whitespace).count() > 4).collect();
             let mute: Vec<&String> = own.iter().filter(|line| !has_verb(line)).collect();
-            assert!(mute.len() * 10 <= own.len(), "{file}, {budget}: {} of {} lines without a verb: {mute:#?}\n{text}", mute.len(), own.len());
+            assert!(
+                mute.len() * 10 <= own.len(),
+                "{file}, {budget}: {} of {} lines without a verb: {mute:#?}\n{text}",
+                mute.len(),
+                own.len()
+            );
 
             let context = text.split("## Critical Context\n").nth(1).unwrap_or_default();
             for line in context.lines() {
