@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::clean::clean;
 use super::done::{self, closed};
-use super::facts::{Change, NOWHERE, Voice};
+use super::facts::NOWHERE;
 use super::merge::{self, Old};
 use super::notes::{Ask, Notes};
 use super::read::is_request;
@@ -442,7 +442,7 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
             Section::Context => {
                 let checked = text.strip_prefix("Check with `").and_then(|rest| rest.split('`').next());
                 if checked.is_some_and(|shown| notes.checks.values().any(|check| check.shown == shown)) {
-                } else if is_fact_line(text) {
+                } else if merge::is_fact_line(text) {
                     facts.push(old);
                 } else {
                     out.add(Section::Context, item(line(""), fade(200), CARRIED + at, &[]));
@@ -452,54 +452,6 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
     }
     let mut home = NOWHERE;
     for old in facts {
-        take_facts(notes, &old.text, &mut home);
-    }
-}
-
-/// Whether a line tells what was done with a file and which names it has, or what a definition in it works with.
-fn is_fact_line(text: &str) -> bool {
-    let file = ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`']);
-    file || text.starts_with('`') && (text.contains("` calls ") || text.contains("` works with "))
-}
-
-/// Gives names of an earlier summary back to the pool, where they compete with new ones; `home` is the file of the line before.
-fn take_facts(notes: &mut Notes, text: &str, home: &mut u32) {
-    let entry = Ix(0);
-    let mut words = text.split('`');
-    let lead = words.next().unwrap_or_default();
-    let Some(first) = words.next() else { return };
-    if !lead.is_empty() {
-        let times: u32 = lead.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(1);
-        *home = notes.facts.recall(first, entry, |file| match lead.split(' ').next() {
-            Some("Edited") => file.edits += times,
-            Some("Wrote") => file.writes += 1,
-            _ => file.reads += times,
-        });
-        // Files with nothing more to tell share a line.
-        if !text.contains(':') {
-            for path in words.skip(1).step_by(2) {
-                notes.facts.recall(path, entry, |file| file.edits += 1);
-            }
-            *home = NOWHERE;
-        }
-        for part in text.split([':', ';']) {
-            let how = match part.trim_start().split(' ').next() {
-                Some("added") => Change::Added,
-                Some("changed") => Change::Touched,
-                _ => continue,
-            };
-            for name in part.split('`').skip(1).step_by(2) {
-                notes.facts.mark(name, how, *home, entry);
-            }
-        }
-    }
-    // It was said before, so it may be said again.
-    notes.facts.take(text, Voice::Assistant, *home, entry);
-    if lead.is_empty() {
-        for part in text.split("; ") {
-            for name in part.split([' ', ',']).map(|name| name.trim_matches(['`', '.'])).filter(|name| *name != first) {
-                notes.facts.stand(name, first, part.contains("calls "));
-            }
-        }
+        merge::take_facts(notes, &old.text, &mut home);
     }
 }

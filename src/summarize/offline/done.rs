@@ -142,8 +142,7 @@ fn line(
     let stands = !asked
         && turn.steps.iter().rev().find(|s| s.say.chars().count() > 12).is_some_and(|s| s.say.starts_with(lead.trim_end_matches('…')));
     let text = match lead.as_str() {
-        _ if stands => format!("- {}", closed(&capital(&body))),
-        "" => format!("- {}", closed(&capital(&body))),
+        lead if stands || lead.is_empty() => format!("- {}", closed(&capital(&body))),
         lead if user_ran => format!("- {lead} {}", closed(&body)),
         lead => format!("- {lead} → {}", closed(&body)),
     };

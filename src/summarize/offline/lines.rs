@@ -187,7 +187,9 @@ fn names_of<'f>(pool: &Pool<'f>, number: u32) -> Vec<Ranked<'f>> {
             fact.home == number && (fact.shape == Shape::Ident || fact.shape == Shape::Kebab && fact.by_user) && is_plain(name)
         })
         .filter(|(_, fact)| recurs(fact) || near && fact.owner != NOWHERE)
-        .filter(|(name, _)| !pool.kept.contains(&***name) && !names::is_common(name) && !has_word(&pool.told, name))
+        .filter(|(name, _)| !pool.kept.contains(&***name) && !names::is_common(name))
+        // What was changed is worth saying twice: in what was done, and of the file.
+        .filter(|(name, fact)| fact.change > Change::Used || !has_word(&pool.told, name))
         .map(|(name, fact)| (chance(pool, name, fact) * if fact.change > Change::Used { 3 } else { 1 }, &**name, *fact))
         .collect();
     names.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
@@ -284,7 +286,7 @@ fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
         let mut apart: Vec<Ranked<'_>> = Vec::new();
         for ranked in names {
             // The longer of two dotted names says the shorter one too.
-            if ranked.1 != &**owner && !apart.iter().any(|(_, known, _)| known.contains(ranked.1)) {
+            if ranked.1 != &**owner && ranked.2.change <= Change::Used && !apart.iter().any(|(_, known, _)| known.contains(ranked.1)) {
                 apart.push(ranked);
             }
         }

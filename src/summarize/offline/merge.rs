@@ -3,8 +3,11 @@
 //! Nothing is pasted. Items that the session has finished since move on, names go back into the pool where new ones
 //! compete with them, and what is left is older, so it fades first.
 
+use super::facts::{Change, NOWHERE, Voice};
+use super::notes::Notes;
 use super::select::Section;
 use super::words;
+use crate::session::Ix;
 
 /// One item of an earlier summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,4 +221,52 @@ pub(super) fn key(text: &str) -> String {
 pub(super) fn quoted(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once('“')?;
     rest.rsplit_once('”').map(|(inner, _)| inner)
+}
+
+/// Whether a line tells what was done with a file and which names it has, or what a definition in it works with.
+pub(super) fn is_fact_line(text: &str) -> bool {
+    let file = ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`']);
+    file || text.starts_with('`') && (text.contains("` calls ") || text.contains("` works with "))
+}
+
+/// Gives names of an earlier summary back to the pool, where they compete with new ones; `home` is the file of the line before.
+pub(super) fn take_facts(notes: &mut Notes, text: &str, home: &mut u32) {
+    let entry = Ix(0);
+    let mut words = text.split('`');
+    let lead = words.next().unwrap_or_default();
+    let Some(first) = words.next() else { return };
+    if !lead.is_empty() {
+        let times: u32 = lead.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(1);
+        *home = notes.facts.recall(first, entry, |file| match lead.split(' ').next() {
+            Some("Edited") => file.edits += times,
+            Some("Wrote") => file.writes += 1,
+            _ => file.reads += times,
+        });
+        // Files with nothing more to tell share a line.
+        if !text.contains(':') {
+            for path in words.skip(1).step_by(2) {
+                notes.facts.recall(path, entry, |file| file.edits += 1);
+            }
+            *home = NOWHERE;
+        }
+        for part in text.split([':', ';']) {
+            let how = match part.trim_start().split(' ').next() {
+                Some("added") => Change::Added,
+                Some("changed") => Change::Touched,
+                _ => continue,
+            };
+            for name in part.split('`').skip(1).step_by(2) {
+                notes.facts.mark(name, how, *home, entry);
+            }
+        }
+    }
+    // It was said before, so it may be said again.
+    notes.facts.take(text, Voice::Assistant, *home, entry);
+    if lead.is_empty() {
+        for part in text.split("; ") {
+            for name in part.split([' ', ',']).map(|name| name.trim_matches(['`', '.'])).filter(|name| *name != first) {
+                notes.facts.stand(name, first, part.contains("calls "));
+            }
+        }
+    }
 }
