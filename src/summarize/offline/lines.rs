@@ -23,10 +23,10 @@ const NAMES_A_LINE: usize = 6;
 const NAMES_OF_READ: usize = 3;
 
 /// Definitions of one changed file that are told.
-const LINES_A_FILE: usize = 24;
+const LINES_A_FILE: usize = 20;
 
 /// Lines that one definition gets.
-const LINES_A_DEFINITION: usize = 3;
+const LINES_A_DEFINITION: usize = 2;
 
 /// Names of one file that are weighed against each other.
 const NAMES_WEIGHED: usize = 240;
@@ -91,9 +91,19 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
             misses += 1;
         }
     }
-    let mut inner: Vec<Item> = told.into_iter().flat_map(|(place, number)| inner_lines(pool, number, place)).collect();
+    let mut inner: Vec<Item> = Vec::new();
+    for (rank, (place, number)) in told.iter().enumerate() {
+        // Most of the room is for the file that the work is about; of many files, two lines each are enough to find one's way.
+        let lines = match (rank, told.len()) {
+            (0, 1) => LINES_A_FILE,
+            (0, _) => LINES_A_FILE / 2,
+            (1 | 2, _) => LINES_A_FILE / 4,
+            _ => 2,
+        };
+        inner.extend(inner_lines(pool, *number, *place, lines));
+    }
     inner.sort_by(|a, b| b.value.cmp(&a.value).then(a.order.cmp(&b.order)));
-    for item in inner.into_iter().take(3 * most) {
+    for item in inner.into_iter().take(2 * most) {
         take(pool, chosen, item, 85);
     }
     for item in bare.chunks(NAMES_A_LINE - 1).take(2).enumerate().filter_map(|(n, files)| bare_line(pool, files, n)).collect::<Vec<_>>() {
@@ -220,7 +230,10 @@ fn file_line(pool: &Pool<'_>, number: u32, place: u64) -> Option<Item> {
     let mut touched = Vec::new();
     let mut other = Vec::new();
     let mut sources = vec![fact.entry];
-    for (_, name, known) in names_of(pool, number) {
+    let (own, others): (Vec<Ranked<'_>>, Vec<Ranked<'_>>) =
+        names_of(pool, number).into_iter().partition(|(_, _, known)| known.change > Change::Used);
+    let room = if others.is_empty() { most } else { most - 1 };
+    for (_, name, known) in own.into_iter().take(room).chain(others) {
         if added.len() + touched.len() + other.len() >= most {
             break;
         }
@@ -270,7 +283,7 @@ fn bare_line(pool: &Pool<'_>, files: &[u32], n: usize) -> Option<Item> {
 }
 
 /// What the definitions of a file call and work with, a line each.
-fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
+fn inner_lines(pool: &Pool<'_>, number: u32, place: u64, most_lines: usize) -> Vec<Item> {
     let Some((_, file)) = path_of(pool.notes, number) else { return Vec::new() };
     let (changed, near) = (file.edits + file.writes > 0, is_near(pool, file));
     let mut owners: BTreeMap<u32, Vec<Ranked<'_>>> = BTreeMap::new();
@@ -290,16 +303,16 @@ fn inner_lines(pool: &Pool<'_>, number: u32, place: u64) -> Vec<Item> {
                 apart.push(ranked);
             }
         }
+        let changed = pool.notes.facts.names.get(owner).is_some_and(|fact| fact.change > Change::Used && fact.home == number);
+        let lines_before = lines.len();
         lines.extend(apart.chunks(most).take(LINES_A_DEFINITION).filter_map(|chunk| inner_line(owner, chunk)));
+        // What was changed is gone back to more often than what stood beside it.
+        if changed {
+            lines.iter_mut().skip(lines_before).for_each(|line| line.value *= 2);
+        }
     }
     lines.sort_by(|a, b| b.value.cmp(&a.value).then_with(|| a.text.cmp(&b.text)));
-    lines.truncate(if changed {
-        LINES_A_FILE
-    } else if near {
-        LINES_A_FILE / 2
-    } else {
-        1
-    });
+    lines.truncate(if changed || near { most_lines } else { 1 });
     for (n, line) in lines.iter_mut().enumerate() {
         line.order = ORDER + (2 << 30) + (place << 16) + 1 + n as u64;
     }
