@@ -96,14 +96,14 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
         // Most of the room is for the file that the work is about; of many files, two lines each are enough to find one's way.
         let lines = match (rank, told.len()) {
             (0, 1) => LINES_A_FILE,
-            (0, _) => LINES_A_FILE / 2,
-            (1 | 2, _) => LINES_A_FILE / 4,
-            _ => 2,
+            (0, _) => 14,
+            (1 | 2, _) => 8,
+            _ => 3,
         };
         inner.extend(inner_lines(pool, *number, *place, lines));
     }
     inner.sort_by(|a, b| b.value.cmp(&a.value).then(a.order.cmp(&b.order)));
-    for item in inner.into_iter().take(2 * most) {
+    for item in inner.into_iter().take(3 * most) {
         take(pool, chosen, item, 85);
     }
     for item in bare.chunks(NAMES_A_LINE - 1).take(2).enumerate().filter_map(|(n, files)| bare_line(pool, files, n)).collect::<Vec<_>>() {
