@@ -5,7 +5,7 @@
 //! in the summary, or in the part that is kept word for word, is worth nothing. A name is only told with what it belongs to:
 //! a list of names says nothing to a reader, whatever is on it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::facts::{Change, Fact, FileFact, NOWHERE};
 use super::names::{self, Shape};
@@ -42,14 +42,28 @@ const ORDER: u64 = 1 << 41;
 
 /// What is known while lines are chosen.
 pub(super) struct Pool<'f> {
-    pub(super) notes: &'f Notes,
+    notes: &'f Notes,
     /// Names of the part that is kept.
-    pub(super) kept: &'f HashSet<String>,
+    kept: &'f HashSet<String>,
     /// Text that stands before the summary.
-    pub(super) before: &'f str,
-    pub(super) focus: &'f dyn Fn(&str) -> u64,
+    before: &'f str,
+    focus: &'f dyn Fn(&str) -> u64,
     /// What the summary says already.
-    pub(super) told: String,
+    told: String,
+    /// Names of code by the file they belong to.
+    of_file: HashMap<u32, Vec<(&'f str, &'f Fact)>>,
+}
+
+impl<'f> Pool<'f> {
+    pub(super) fn new(notes: &'f Notes, kept: &'f HashSet<String>, before: &'f str, focus: &'f dyn Fn(&str) -> u64) -> Self {
+        let mut of_file: HashMap<u32, Vec<(&'f str, &'f Fact)>> = HashMap::new();
+        for (name, fact) in &notes.facts.names {
+            if fact.home != NOWHERE && (fact.shape == Shape::Ident || fact.shape == Shape::Kebab && fact.by_user) {
+                of_file.entry(fact.home).or_default().push((name, fact));
+            }
+        }
+        Pool { notes, kept, before, focus, told: String::new(), of_file }
+    }
 }
 
 /// Takes the lines that are worth most until `room` is used up.
@@ -189,20 +203,18 @@ type Ranked<'f> = (u64, &'f str, Fact);
 fn names_of<'f>(pool: &Pool<'f>, number: u32) -> Vec<Ranked<'f>> {
     let near = path_of(pool.notes, number).is_some_and(|(_, file)| is_near(pool, file));
     let mut names: Vec<Ranked<'f>> = pool
-        .notes
-        .facts
-        .names
-        .iter()
-        .filter(|(name, fact)| {
-            fact.home == number && (fact.shape == Shape::Ident || fact.shape == Shape::Kebab && fact.by_user) && is_plain(name)
-        })
+        .of_file
+        .get(&number)
+        .into_iter()
+        .flatten()
         .filter(|(_, fact)| recurs(fact) || near && fact.owner != NOWHERE)
-        .filter(|(name, _)| !pool.kept.contains(&***name) && !names::is_common(name))
-        // What was changed is worth saying twice: in what was done, and of the file.
-        .filter(|(name, fact)| fact.change > Change::Used || !has_word(&pool.told, name))
-        .map(|(name, fact)| (chance(pool, name, fact) * if fact.change > Change::Used { 3 } else { 1 }, &**name, *fact))
+        .filter(|(name, _)| is_plain(name) && !pool.kept.contains(*name) && !names::is_common(name))
+        .map(|(name, fact)| (chance(pool, name, fact) * if fact.change > Change::Used { 3 } else { 1 }, *name, **fact))
         .collect();
     names.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    names.truncate(2 * NAMES_WEIGHED);
+    // What was changed is worth saying twice: in what was done, and of the file.
+    names.retain(|(_, name, fact)| fact.change > Change::Used || !has_word(&pool.told, name));
     names.truncate(NAMES_WEIGHED);
     names
 }

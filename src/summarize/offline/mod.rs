@@ -91,7 +91,7 @@ impl Summarizer for Offline {
         let room = chosen.left();
         // A turn's prefix stands behind the summary of the history, and repeats no name of it.
         let before = if request.purpose == Purpose::TurnPrefix { request.previous.unwrap_or_default() } else { "" };
-        let mut pool = lines::Pool { notes: &notes, kept: &kept, before, focus: &focus, told: String::new() };
+        let mut pool = lines::Pool::new(&notes, &kept, before, &focus);
         lines::fill(&mut pool, &mut chosen, room);
         for section in [Section::Goal, Section::Done, Section::Decisions, Section::Context] {
             let room = chosen.left();

@@ -196,6 +196,10 @@ pub(super) fn is_statement(sentence: &str) -> bool {
         return false;
     }
     let lower = bare.to_lowercase().replace('\u{2019}', "'");
+    // “Added them to the type” is about something that was named before.
+    if lower.split_whitespace().take(3).any(|word| matches!(word, "it" | "them" | "this" | "that" | "these" | "those")) {
+        return false;
+    }
     !is_pointing(&lower) && !HEDGES.is_in(&lower) && has_verb(&lower)
 }
 
