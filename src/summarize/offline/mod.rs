@@ -2,8 +2,9 @@
 //!
 //! No model, no network, no clock: it copies. One pass over the messages (`read`, into `notes` and `facts`) keeps requests,
 //! rules, steps, outcomes, task lists, decisions and names; they become candidates with a value (`compose`, `done`); those
-//! that are worth most are taken until the budget is spent (`select`), and names fill what is left (`lines`). A summary that
-//! is updated is read back into the same candidates (`merge`), so that repeating this never only grows.
+//! that are worth most are taken until the budget is spent (`select`). Then the files that matter are told by what was
+//! changed in them, with commands and findings (`lines`); what is worth nothing to a reader leaves the budget unspent. A
+//! summary that is updated is read back into the same candidates (`merge`), so that repeating this never only grows.
 //!
 //! Everything that is noted is bounded, so memory does not follow the length of the session; all ranking is done in
 //! integers and all ties are broken by text, so the same bytes give the same summary on every machine.
@@ -42,16 +43,16 @@ pub struct Offline;
 /// Chars of the short form.
 const SHORT_CHARS: usize = 200;
 
-/// Tokens that headings, the first request and the rules take before anything waits for names.
+/// Tokens that headings, the first request and the rules take before anything waits for files.
 const FIRST_LINES: u64 = 300;
 
 /// Below this many tokens a summary is for what was asked, done and is open.
 const SMALL: u64 = 1_000;
 
-/// Percent of the budget, beyond what the first lines need, that waits for names while the other sections choose. Agents
-/// re-read files and go on with what is in them; measured on what sessions named after a cut, names serve them better than
-/// more prose does.
-const NAMES_SHARE: u64 = 45;
+/// Percent of the budget, beyond what the first lines need, that waits for files and findings while the other sections
+/// choose. Agents re-read files and go on with what is in them; measured on what sessions named after a cut, this serves them
+/// better than more of what was done.
+const FACTS_SHARE: u64 = 45;
 
 impl Summarizer for Offline {
     fn name(&self) -> &'static str {
@@ -72,12 +73,12 @@ impl Summarizer for Offline {
         };
         let mut candidates = compose::candidates(request, &mut notes, &focus);
         let mut chosen = Chosen::new(request.purpose, request.tokenizer, request.budget);
-        // A small summary is for what was asked and what is open; names need room to be of use.
+        // A small summary is for what was asked and what is open; files need room to be of use.
         let share = match request.purpose {
-            Purpose::Handoff => NAMES_SHARE - 20,
+            Purpose::Handoff => FACTS_SHARE - 20,
             // What is told of the time before is short already.
-            _ if request.previous.is_some() => NAMES_SHARE - 15,
-            _ => NAMES_SHARE,
+            _ if request.previous.is_some() => FACTS_SHARE - 15,
+            _ => FACTS_SHARE,
         };
         let reserve = request.budget.saturating_sub(FIRST_LINES) * share / 100;
         chosen.fill(&mut candidates.lists, reserve);
