@@ -114,6 +114,8 @@ fn goal(request: &Request<'_>, notes: &Notes, old: &[Old], out: &mut Candidates)
     if let Some(focus) = request.focus.map(clean).filter(|f| !f.trim().is_empty()) {
         out.add(Section::Goal, item(format!("- Focus: {}", quote(request, &focus, budget / 20)), 900, 0, &[]));
     }
+    // A goal of a summary that had more room than this one has must still fit.
+    let goal_chars = usize::try_from(budget / 2).unwrap_or(500).clamp(80, 500);
     let mut earlier = Vec::new();
     let mut has_first = false;
     for (n, old) in old.iter().filter(|o| o.section == Section::Goal).enumerate() {
@@ -128,7 +130,15 @@ fn goal(request: &Request<'_>, notes: &Notes, old: &[Old], out: &mut Candidates)
             earlier.push(words.to_owned());
         } else if n < 6 {
             has_first = true;
-            out.add(Section::Goal, item(format!("- {}", closed(&inline(&old.text, 500))), 1_900 - n as u64 * 40, 1 + n as u64, &[]));
+            out.add(
+                Section::Goal,
+                item(
+                    format!("- {}", closed(&inline(&old.text, goal_chars))),
+                    if n == 0 { 1_900 } else { 1_400 - n as u64 * 40 },
+                    1 + n as u64,
+                    &[],
+                ),
+            );
         }
     }
     if request.purpose == Purpose::TurnPrefix {

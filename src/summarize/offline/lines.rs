@@ -403,8 +403,8 @@ fn addresses(pool: &Pool<'_>) -> Vec<Item> {
         .facts
         .names
         .iter()
-        .filter(|(_, fact)| match fact.shape {
-            Shape::Url => fact.by_user || fact.in_call,
+        .filter(|(name, fact)| match fact.shape {
+            Shape::Url => (fact.by_user || fact.in_call) && ["http", "ws", "ssh", "git"].iter().any(|scheme| name.starts_with(scheme)),
             Shape::Hash => fact.in_call && fact.texts >= 2 || fact.by_user,
             _ => false,
         })

@@ -200,12 +200,13 @@ pub(super) fn is_statement(sentence: &str) -> bool {
     if lower.split_whitespace().take(3).any(|word| matches!(word, "it" | "them" | "this" | "that" | "these" | "those")) {
         return false;
     }
-    !is_pointing(&lower) && !HEDGES.is_in(&lower) && has_verb(&lower)
+    !is_pointing(&lower) && !HEDGES.is_in(&lower) && has_verb(&without_asides(&lower))
 }
 
 /// Whether a sentence, in lower case, leans on one before it, lacks its subject or gives an instruction.
 fn is_pointing(lower: &str) -> bool {
-    POINTING.split('|').any(|lead| lower.starts_with(lead))
+    let bare = lower.trim_start_matches(['*', '_', ' ']);
+    POINTING.split('|').any(|lead| bare.starts_with(lead))
 }
 
 /// Whether a text, in lower case, has a verb or tells an outcome. Forms of other languages than English are not listed, so a
