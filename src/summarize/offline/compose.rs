@@ -89,9 +89,12 @@ pub(super) fn candidates(request: &Request<'_>, notes: &mut Notes, focus: &dyn F
         let value = worth * focus(&line);
         out.add(Section::Decisions, item(line, value, NEW + n as u64, &[decision.entry]));
     }
-    for (n, line) in request.context.iter().enumerate() {
-        let line = inline(&clean(line), 400);
-        if !line.is_empty() {
+    // Cleaned as one text: a key may span several lines.
+    let context = request.context.join("\n");
+    for (n, line) in clean(&context).lines().enumerate() {
+        let line = inline(line, 400);
+        let said = request.purpose == Purpose::TurnPrefix && request.previous.is_some_and(|told| told.contains(&line));
+        if !line.is_empty() && !said {
             out.add(Section::Context, item(format!("- {}", closed(&line)), 1 << 30, n as u64, &[]));
         }
     }
