@@ -341,6 +341,16 @@ fn context_lines_are_carried() {
 }
 
 #[test]
+fn c25_a_key_over_several_context_lines_is_masked() {
+    let body = "aB3dE5fG7hJ9kL1m".repeat(4);
+    let context = [format!("note -----BEGIN {} KEY-----", "PRIVATE"), body.clone(), format!("-----END {} KEY-----", "PRIVATE")];
+    let mut b = Build::new();
+    b.user("hello there").says("Hello.");
+    let text = summary(&b, &Ask { context: &context, ..Ask::default() }).text();
+    assert!(!text.contains(&body) && section(&text, "## Critical Context").len() == 1, "{text}");
+}
+
+#[test]
 fn data_urls_and_escapes_never_come_through() {
     let mut b = Build::new();
     b.user(&format!("see data:image/png;base64,{} and \u{1b}[31mred\u{1b}[0m text", "QUJD".repeat(400)));
