@@ -29,6 +29,7 @@ complete -c epitome -n "__fish_epitome_needs_command" -s V -l version -d 'Print 
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
+complete -c epitome -n "__fish_epitome_needs_command" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
@@ -168,7 +169,44 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l yes -d 'Yes, w
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s V -l version -d 'Print version'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune help" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l progress -d 'Progress on standard error: auto, always, never [default: auto, on a terminal]' -r -f -a "auto\t'On a terminal'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l config -d 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l now -d 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l context-window -d 'Tokens of the model\'s window [default: the model\'s, else 200000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l reserve-tokens -d 'Tokens kept free for the answer [default: 16384, or 15 % of the window]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l keep-recent-tokens -d 'Newest tokens that a compaction keeps as they are [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l threshold -d 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l tokenizer -d 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l model -d 'The model, provider/id [default: the session\'s latest]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l enabled -d 'Whether --trigger auto may act [default: true]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l from -d 'The leaf that was left: an entry\'s id or an unambiguous beginning of one [required]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l to -d 'The entry at which the work goes on [required]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l token-budget -d 'Tokens of messages that the summary sees, the newest first [default: the window less 16384]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l instructions -d 'What the summary should look at [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s q -l quiet -d 'No notes and warnings [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s v -l verbose -d 'More detail; twice for still more [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l no-config -d 'Read no config file [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s n -l dry-run -d 'Write nothing: do everything else and show the plan [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l overwrite -d 'Replace FILE of --output when it is there [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s V -l version -d 'Print version'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

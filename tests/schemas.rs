@@ -227,6 +227,26 @@ fn prune_prints_what_its_schema_says() {
 }
 
 #[test]
+fn branch_summary_prints_what_its_schema_says() {
+    let mut promise = Promise::of("branch-summary", "branch");
+    let (mut summarized, mut nothing) = (0, 0);
+    for session in sessions() {
+        let shown = lines(&epitome(&["inspect", "--show", "overview"], std::slice::from_ref(&session)).stdout);
+        let leaves: Vec<&str> =
+            shown[0]["session"]["leaves"].as_array().into_iter().flatten().filter_map(|leaf| leaf["id"].as_str()).collect();
+        let (Some(first), Some(last)) = (leaves.first(), leaves.last()) else { continue };
+        let out = epitome(&["branch-summary", "-n", "--from", first, "--to", last], std::slice::from_ref(&session));
+        let said = lines(&out.stdout);
+        assert_eq!(said.len(), 1, "{}", session.display());
+        promise.keeps(&session.display().to_string(), &said[0]);
+        summarized += usize::from(said[0]["action"] == "summarized");
+        nothing += usize::from(said[0]["action"] == "nothing");
+    }
+    assert_eq!(promise.seen, promise.keys, "keys of the schema that nothing prints");
+    assert!(summarized > 3 && nothing > 3, "{summarized} summarized, {nothing} with nothing to do");
+}
+
+#[test]
 fn prune_of_a_copy_prints_what_its_schema_says() {
     let mut promise = Promise::of("prune", "pruning");
     let mut seen = Promise::of("inspect", "report");
@@ -320,7 +340,7 @@ fn the_lists_of_the_schemas_are_those_of_the_code() {
 
 #[test]
 fn parts_of_the_same_name_are_the_same_in_every_schema() {
-    let all = [schema("inspect"), schema("compact"), schema("prune"), schema("error")];
+    let all = ["inspect", "compact", "prune", "branch-summary", "error"].map(schema);
     for (at, one) in all.iter().enumerate() {
         for other in &all[at + 1..] {
             for (name, part) in one["$defs"].as_object().unwrap() {
@@ -348,7 +368,7 @@ fn the_schemas_allow_nothing_that_they_do_not_name() {
             _ => {}
         }
     }
-    for name in ["inspect", "compact", "prune", "error"] {
+    for name in ["inspect", "compact", "prune", "branch-summary", "error"] {
         closed(&schema(name), name);
     }
 }
@@ -359,9 +379,9 @@ fn the_json_topic_names_every_key() {
     let text = String::from_utf8(output.stdout).unwrap();
     let words: BTreeSet<&str> = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     let (inspect, compact, error) = (Promise::of("inspect", "report"), Promise::of("compact", "receipt"), schema("error"));
-    let prune = Promise::of("prune", "pruning");
+    let (prune, branch) = (Promise::of("prune", "pruning"), Promise::of("branch-summary", "branch"));
     let errors = error["$defs"]["error"]["properties"]["error"]["properties"].as_object().unwrap();
-    for key in inspect.keys.iter().chain(&compact.keys).chain(&prune.keys).chain(errors.keys()) {
+    for key in inspect.keys.iter().chain(&compact.keys).chain(&prune.keys).chain(&branch.keys).chain(errors.keys()) {
         assert!(words.contains(key.as_str()), "help json does not name {key}");
     }
 }

@@ -10,6 +10,7 @@ fn the_program_and_every_command_explain_themselves() {
         ("help_inspect", &["inspect", "--help"]),
         ("help_compact", &["compact", "--help"]),
         ("help_prune", &["prune", "--help"]),
+        ("help_branch_summary", &["branch-summary", "--help"]),
     ] {
         insta::assert_snapshot!(name, Run::new().go_bare(args).to_string());
     }
@@ -25,7 +26,7 @@ fn topics_are_there() {
 #[test]
 fn help_of_a_command_is_its_help() {
     let run = Run::new();
-    for command in ["inspect", "compact", "prune"] {
+    for command in ["inspect", "compact", "prune", "branch-summary"] {
         assert_eq!(run.go_bare(&["help", command]), run.go_bare(&[command, "--help"]), "{command}");
     }
 }
@@ -38,7 +39,8 @@ fn every_flag_names_its_default() {
     for command in commands {
         for flag in command.get_arguments().filter(|arg| !arg.is_positional() && !["help", "version"].contains(&arg.get_id().as_str())) {
             let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("[default: "), "{} --{}", command.get_name(), flag.get_id());
+            let says = if flag.is_required_set() { "[required]" } else { "[default: " };
+            assert!(help.contains(says), "{} --{}", command.get_name(), flag.get_id());
         }
     }
 }
