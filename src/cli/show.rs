@@ -5,9 +5,10 @@ use std::io;
 
 use super::args::Show;
 use super::output::{bold, bytes, counted, dim, number, red, yellow};
-use crate::engine::cut::{Legality, Nothing};
+use crate::engine::cut::{Legality, Nothing, legality};
 use crate::engine::prune::PrunePlan;
 use crate::engine::trigger::Window;
+use crate::engine::window::window;
 use crate::run::inspect::{CutReport, Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
 use crate::run::{Action, BranchDone, Done, PruneDone};
@@ -337,12 +338,13 @@ fn cut(out: &mut String, report: &Report, found: &Result<CutReport, Nothing>) ->
     };
     let _ = writeln!(out, "{}", cut_line(report, found));
     let _ = writeln!(out, "{}", dim(&format!("budget {} tokens; each place with its verdict, ● the cut", number(found.cut.budget))));
-    let cut = found.places.iter().position(|(at, _)| *at == found.cut.first_message).unwrap_or(0);
+    let places = legality(session, &report.path.entries, &window(session, &report.path.entries)?);
+    let cut = places.iter().position(|(at, _)| *at == found.cut.first_message).unwrap_or(0);
     let earlier = cut.saturating_sub(PLACES);
     if earlier > 0 {
         let _ = writeln!(out, "{}", dim(&format!("… {} earlier", counted(earlier as u64, "place"))));
     }
-    for (at, legality) in found.places.iter().skip(earlier) {
+    for (at, legality) in places.iter().skip(earlier) {
         let Some(ix) = report.path.entries.get(*at).copied() else { continue };
         let (mark, why) = match legality {
             _ if *at == found.cut.first_message => ("●", String::new()),

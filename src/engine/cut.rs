@@ -4,13 +4,12 @@
 //! between a tool call and its result: a provider refuses every later request of a context that holds one without the
 //! other.
 
-use std::collections::HashMap;
 use std::io;
 
 use super::tokens::{Count, Counter};
 use super::usage;
 use super::window::{Window, window};
-use crate::session::{Ix, Kind, Role, Session, Sym};
+use crate::session::{Ix, Kind, Role, Session};
 
 /// Why there is nothing to compact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,14 +166,17 @@ pub fn starts_turn(session: &Session, ix: Ix) -> bool {
 /// For each position of the path: whether a cut there would part a result from its call, the nearest earlier one with its
 /// id.
 fn parted(session: &Session, path: &[Ix]) -> Vec<bool> {
-    let mut calls: HashMap<Sym, usize> = HashMap::new();
+    // By interned id: a list, because a large path has tens of thousands of calls.
+    let mut calls: Vec<Option<usize>> = vec![None; session.names()];
     let mut change = vec![0_i64; path.len() + 2];
     for (at, ix) in path.iter().copied().enumerate() {
         let entry = &session[ix];
         for call in session.calls(ix) {
-            calls.insert(*call, at);
+            if let Some(place) = calls.get_mut(call.0 as usize) {
+                *place = Some(at);
+            }
         }
-        let call = entry.target.filter(|_| entry.role == Role::ToolResult).and_then(|call| calls.get(&call));
+        let call = entry.target.filter(|_| entry.role == Role::ToolResult).and_then(|call| calls.get(call.0 as usize).copied().flatten());
         if let Some(call) = call {
             for (place, by) in [(call + 1, 1), (at + 1, -1)] {
                 if let Some(change) = change.get_mut(place) {

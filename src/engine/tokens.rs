@@ -143,7 +143,7 @@ impl Effort {
     fn allowance(self, tokenizer: Tokenizer) -> u64 {
         match (self, tokenizer) {
             (Effort::Exact, _) => u64::MAX,
-            (_, Tokenizer::Heuristic) => 4 << 20,
+            (Effort::Glance, Tokenizer::Heuristic) => 2 << 20,
             (Effort::Glance, _) => 256 << 10,
             (Effort::Receipt, _) => 4 << 20,
         }

@@ -8,12 +8,11 @@ use super::RunError;
 use super::open::{Input, Opened, open};
 use super::rewrite::{Revision, archive_problems, revisions};
 use crate::engine::compaction;
-use crate::engine::cut::{self, Amounts, Cut, CutSettings, Legality, Nothing};
+use crate::engine::cut::{self, Amounts, Cut, CutSettings, Nothing};
 use crate::engine::files::Files;
 use crate::engine::prune::{self, PrunePlan, PruneSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::usage::{self, Estimate};
-use crate::engine::window::window;
 use crate::session::tree::Shape;
 use crate::session::{Header, Ix, Json, Kind, Path, Problem, Role, Session, problems};
 use crate::summarize::{Summarizer, Summary};
@@ -132,8 +131,6 @@ pub struct CutReport {
     pub cut: Cut,
     /// What it means.
     pub amounts: Amounts,
-    /// Every place of the window that was considered, with the verdict.
-    pub places: Vec<(usize, Legality)>,
 }
 
 /// Bytes and tokens.
@@ -233,10 +230,8 @@ fn context(counter: &mut Counter<'_>, path: &Path) -> io::Result<Vec<(Role, Ix, 
 }
 
 fn cut_report(counter: &mut Counter<'_>, path: &Path, cut: Cut) -> io::Result<CutReport> {
-    let session = counter.session();
     let amounts = Amounts::of(counter, &path.entries, &cut)?;
-    let places = cut::legality(session, &path.entries, &window(session, &path.entries)?);
-    Ok(CutReport { cut, amounts, places })
+    Ok(CutReport { cut, amounts })
 }
 
 fn summarize(

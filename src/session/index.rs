@@ -325,6 +325,11 @@ impl Session {
         self.find(self.sym_of(id)?)
     }
 
+    /// How many strings are interned: ids of entries and calls, and tool names.
+    pub(crate) fn names(&self) -> usize {
+        self.strings.len()
+    }
+
     pub(crate) fn sym_of(&self, text: &str) -> Option<Sym> {
         Some(Sym(self.strings.get_index_of(text)? as u32))
     }
