@@ -106,7 +106,7 @@ def results(out, length, count):
              "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}}
     start = 1_750_000_000_000
     out.write(dump({"type": "session", "version": 3, "id": "00000000-0000-4000-8000-000000000001",
-                    "timestamp": "2025-06-15T15:06:40.000Z", "cwd": "/work/project"}))
+                    "timestamp": "2025-06-15T15:06:40.000Z", "cwd": "/srv/project"}))
     parent = None
     number = 0
 

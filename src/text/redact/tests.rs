@@ -180,7 +180,7 @@ fn e05_look_alikes_stay() {
         "PRIVATE_KEY_PATH=/etc/ssl/a1.pem",
         "SSH_KEY=/home/u/.ssh/id_ed25519",
         "private_key: ./certs/key1.pem",
-        "PWD=/work/dir1",
+        "PWD=/srv/dir1",
         "hf_hub_download(repo_id)",
         "npm_config_registry=https://r.example/1",
         "AKIA1234",

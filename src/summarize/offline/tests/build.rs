@@ -20,7 +20,7 @@ pub(super) fn json(text: &str) -> String {
 
 impl Build {
     pub(super) fn new() -> Self {
-        let header = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work/app"}"#;
+        let header = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv/app"}"#;
         Build { lines: format!("{header}\n"), n: 0 }
     }
 

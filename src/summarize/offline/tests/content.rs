@@ -176,12 +176,12 @@ fn an_open_failure_is_blocked_with_its_decisive_line_and_a_fixed_one_is_done() {
     };
     let mut b = Build::new();
     b.user("make it build");
-    b.bash("", "cd /work/app && cargo build 2>&1", &log("error[E0308]: mismatched types in `parse_header`"), true);
+    b.bash("", "cd /srv/app && cargo build 2>&1", &log("error[E0308]: mismatched types in `parse_header`"), true);
     let text = told(&b);
     let blocked = section(&text, "### Blocked").join("\n");
     assert!(blocked.contains("`cargo build` failed") && blocked.contains("error[E0308]: mismatched types in 'parse_header'"), "{text}");
     b.edit("", "src/header.rs", "fn parse_header() {}");
-    b.bash("", "cd /work/app && cargo build", "Finished dev profile", false).says("It builds.");
+    b.bash("", "cd /srv/app && cargo build", "Finished dev profile", false).says("It builds.");
     let text = told(&b);
     assert!(!text.contains("### Blocked"), "{text}");
     assert!(section(&text, "### Done").join("\n").contains("failed, then passed"), "{text}");
@@ -223,7 +223,7 @@ fn the_latest_task_list_stands_as_it_is() {
 fn other_agents_tools_are_known() {
     let mut b = Build::new();
     b.user("rename it");
-    b.call("1", "", "Edit", r#"{"file_path":"/work/app/src/one.py","old_string":"a","new_string":"def renamed_thing(): pass"}"#)
+    b.call("1", "", "Edit", r#"{"file_path":"/srv/app/src/one.py","old_string":"a","new_string":"def renamed_thing(): pass"}"#)
         .result("1", "Edit", "ok", false);
     b.call("2", "", "apply_patch", r#"{"input":"*** Begin Patch\n*** Update File: src/two.py\n+def second_thing(): pass\n*** End Patch"}"#)
         .result("2", "apply_patch", "ok", false);
