@@ -63,7 +63,7 @@ pub struct Selection {
     /// The messages that are not, and why.
     pub left_out: Vec<(Ix, LeftOut)>,
     /// Calls that go with their useless results.
-    silent_calls: HashSet<Sym>,
+    silent_calls: HashSet<(Ix, Sym)>,
 }
 
 /// Sorts messages of a path into those that are told and those that are not. A result is judged by its call, which may
@@ -71,15 +71,16 @@ pub struct Selection {
 #[must_use]
 pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> Selection {
     let mut selection = Selection::default();
-    let answers_left_out = session.answers_left_out(path);
+    let callers = session.callers(path);
+    let caller_of = |ix: &Ix| callers.get(ix).copied();
     for ix in messages.iter().copied() {
         let entry = &session[ix];
-        let why = if session.is_left_out(ix) || answers_left_out.contains(&ix) {
+        let why = if session.is_left_out(ix) || caller_of(&ix).is_some_and(|caller| session.is_left_out(caller)) {
             Some(LeftOut::FailedTurn)
         } else if entry.flags.excluded() {
             Some(LeftOut::Excluded)
         } else if entry.role == Role::ToolResult && entry.flags.useless() && !entry.flags.is_error() {
-            selection.silent_calls.extend(entry.target);
+            selection.silent_calls.extend(caller_of(&ix).zip(entry.target));
             Some(LeftOut::Useless)
         } else {
             None
@@ -93,10 +94,10 @@ pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> Selection {
 }
 
 impl Selection {
-    /// Whether a call is told.
+    /// Whether a call that `message` makes is told.
     #[must_use]
-    pub fn tells_call(&self, session: &Session, call: &str) -> bool {
-        session.sym_of(call).is_none_or(|call| !self.silent_calls.contains(&call))
+    pub fn tells_call(&self, session: &Session, message: Ix, call: &str) -> bool {
+        session.sym_of(call).is_none_or(|call| !self.silent_calls.contains(&(message, call)))
     }
 }
 
@@ -108,7 +109,7 @@ pub fn serialize(session: &Session, selection: &Selection, form: Form) -> io::Re
     let mut out = String::new();
     for ix in selection.told.iter().copied() {
         session.with_message(ix, |message| {
-            for part in parts(message, form, |call| selection.tells_call(session, call)) {
+            for part in parts(message, form, |call| selection.tells_call(session, ix, call)) {
                 if !out.is_empty() {
                     out.push_str("\n\n");
                 }
@@ -261,5 +262,8 @@ mod tests {
         let text =
             serialized(&[&call("a"), &result("a", ",\"useless\":true"), &call("b"), &result("b", ",\"useless\":true,\"isError\":true")]);
         assert_eq!(text, "[Tool Call]: grep(p=\"b\")\n\n[Tool Result]: result b");
+        // An agent that counts its calls anew makes other calls with the same ids.
+        let text = serialized(&[&call("a"), &result("a", ",\"useless\":true"), &call("a"), &result("a", "")]);
+        assert_eq!(text, "[Tool Call]: grep(p=\"a\")\n\n[Tool Result]: result a");
     }
 }

@@ -136,20 +136,28 @@ impl Session {
         entry.role == Role::Assistant && entry.kind == Kind::Message && (entry.stop.failed() || entry.flags.retry_recovery())
     }
 
-    /// The results of a path that answer a call of a turn that is left out. A result answers the nearest call before it that
-    /// has its id: ids come again where an agent counts them anew, and what is cut apart goes by the same rule.
+    /// For each result of a path the message that made its call: the nearest one before it whose call has its id. Ids come
+    /// again where an agent counts them anew, and what is cut apart goes by the same rule.
     #[must_use]
-    pub fn answers_left_out(&self, path: &[Ix]) -> HashSet<Ix> {
-        let mut calls: HashMap<Sym, bool> = HashMap::new();
-        let mut results = HashSet::new();
+    pub fn callers(&self, path: &[Ix]) -> HashMap<Ix, Ix> {
+        let mut calls: HashMap<Sym, Ix> = HashMap::new();
+        let mut callers = HashMap::new();
         for ix in path.iter().copied() {
             let entry = &self[ix];
-            calls.extend(self.calls(ix).iter().map(|call| (*call, self.is_left_out(ix))));
-            if entry.role == Role::ToolResult && entry.target.and_then(|call| calls.get(&call)) == Some(&true) {
-                results.insert(ix);
+            calls.extend(self.calls(ix).iter().map(|call| (*call, ix)));
+            if entry.role == Role::ToolResult
+                && let Some(caller) = entry.target.and_then(|call| calls.get(&call))
+            {
+                callers.insert(ix, *caller);
             }
         }
-        results
+        callers
+    }
+
+    /// The results of a path that answer a call of a turn that is left out.
+    #[must_use]
+    pub fn answers_left_out(&self, path: &[Ix]) -> HashSet<Ix> {
+        self.callers(path).into_iter().filter(|(_, caller)| self.is_left_out(*caller)).map(|(result, _)| result).collect()
     }
 
     /// The calls of a path that have a result on it which stays in a context.

@@ -147,11 +147,11 @@ impl<'r> Reader<'r> {
     }
 
     fn assistant(&mut self, ix: Ix, message: &Message<'_>) {
-        let calls = message.calls().any(|call| self.request.selection.tells_call(self.request.session, &call.id));
+        let calls = message.calls().any(|call| self.request.selection.tells_call(self.request.session, ix, &call.id));
         for block in &message.blocks {
             match block {
                 Block::Text(said) if !said.trim().is_empty() => self.say(ix, said, !calls),
-                Block::Call(call) if self.request.selection.tells_call(self.request.session, &call.id) => self.call(ix, call),
+                Block::Call(call) if self.request.selection.tells_call(self.request.session, ix, &call.id) => self.call(ix, call),
                 _ => {}
             }
         }
