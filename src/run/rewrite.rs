@@ -93,9 +93,12 @@ pub fn rewrite(
     let lines = edit.replaced.values().chain(edit.inserted.values()).map(String::len);
     let grown: u64 = lines.chain(edit.appended.as_ref().map(Vec::len)).map(|len| len as u64 + 2).sum();
     let order = Rewrite { print, archive: plan, room: session.source().len() + grown + REFERENCE_ROOM, wait: store::WAIT };
-    let mut write = |out: &mut dyn Write, reference: Option<&Reference>| match reference {
-        None => session.write_edited(edit, out),
-        Some(reference) => session.write_edited(&referring(session, edit, reference, now)?, out),
+    let mut write = |out: &mut dyn Write, reference: Option<&Reference>| {
+        let edit = match reference {
+            None => edit.clone(),
+            Some(reference) => referring(session, edit, reference, now)?,
+        };
+        session.write_edited(&session.with_copies(edit)?, out)
     };
     let mut check = |temp: &FsPath| verify(session, edit, plan.is_some(), temp);
     match replace(&order, &mut write, &mut check)? {
@@ -170,6 +173,7 @@ fn copy(session: &Session, edit: &Edit, target: &Target) -> Result<Rewritten, Ru
         edit.replaced.insert(ix, with_parent(&base, parent.as_deref()).unwrap_or(base));
     }
     edit.removed.extend(bare.removed);
+    let edit = session.with_copies(edit)?;
     let bytes = write_to(target, &mut |out| session.write_edited(&edit, out))?;
     Ok(Rewritten { bytes, ..Rewritten::default() })
 }

@@ -132,6 +132,22 @@ impl Session {
         Ok(())
     }
 
+    /// The same edit done to every copy of a record that stands in the file more than once with the same bytes: copies that
+    /// differ would be two entries with one id.
+    ///
+    /// # Errors
+    /// When a record cannot be read.
+    pub fn with_copies(&self, mut edit: Edit) -> io::Result<Edit> {
+        for (ix, entry) in self.all().filter(|(_, e)| e.is_node()) {
+            let Some(latest) = entry.id.and_then(|id| self.find(id)).filter(|latest| *latest != ix) else { continue };
+            let Some(record) = edit.replaced.get(&latest) else { continue };
+            if self.read(ix)?.bytes() == self.read(latest)?.bytes() {
+                edit.replaced.insert(ix, record.clone());
+            }
+        }
+        Ok(edit)
+    }
+
     /// The edit that takes references to archives out: a copy of a session has no archives.
     ///
     /// # Errors
