@@ -190,8 +190,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l enabl
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l from -d 'The leaf that was left: an entry\'s id or an unambiguous beginning of one [required]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l to -d 'The entry at which the work goes on [required]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l from -d 'The leaf that was left: an entry\'s id or an unambiguous beginning of one (required)' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l to -d 'The entry at which the work goes on (required)' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l token-budget -d 'Tokens of messages that the summary sees, the newest first [default: the window less 16384]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l instructions -d 'What the summary should look at [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F

@@ -105,6 +105,13 @@ fn only_look(session: &Path) {
         json(&with(&["compact", "-n", "--keep-recent-tokens", "1000"]), session);
         json(&with(&["compact", "-n", "--trigger", "auto", "--context-window", "9000"]), session);
         json(&with(&["compact", "-n", "--strategy", "off"]), session);
+        json(&with(&["prune", "-n", "--protect-tokens", "0", "--min-savings", "0"]), session);
+        json(&with(&["prune", "-n", "--stale"]), session);
+    }
+    let (shown, _) = json(&["inspect", "--tokenizer", "heuristic"], session);
+    let leaves: Vec<&str> = shown["session"]["leaves"].as_array().into_iter().flatten().filter_map(|leaf| leaf["id"].as_str()).collect();
+    if let (Some(first), Some(last)) = (leaves.first(), leaves.last()) {
+        json(&["branch-summary", "-n", "--tokenizer", "heuristic", "--from", first, "--to", last], session);
     }
     for args in [&["inspect", "--show", "all"][..], &["compact", "-n", "--keep-recent-tokens", "1000"]] {
         let output = epitome(&[args, &["--tokenizer", "heuristic"]].concat(), session);
@@ -246,7 +253,7 @@ fn compacted_corpus_sessions_read_back_as_planned() {
 }
 
 #[test]
-fn cuts_and_contexts_are_those_of_the_reference() {
+fn decisions_are_those_of_the_reference() {
     let Some(shared) = shared() else {
         println!("skipped: ../shared is not there");
         return;
@@ -260,7 +267,7 @@ fn cuts_and_contexts_are_those_of_the_reference() {
     for (golden, set) in [("golden/engine/corpus", "corpus"), ("golden/engine/synth", "corpus/synth")] {
         let mut command = Command::new("python3");
         command.arg("-B").arg(&script).arg(env!("CARGO_BIN_EXE_epitome")).arg(shared.join(golden)).arg(shared.join(set));
-        let output = command.args(["context", "cut"]).output().unwrap();
+        let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         let passed = text.lines().last().and_then(|line| line.strip_suffix(" passed, 0 failed")).and_then(|n| n.parse::<u32>().ok());
         assert!(passed.is_some_and(|passed| passed > 0), "{golden}: {text}\n{}", String::from_utf8_lossy(&output.stderr));

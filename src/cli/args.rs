@@ -360,10 +360,10 @@ pub struct BranchSummary {
     /// Input, output and settings
     #[command(flatten)]
     pub common: Common,
-    /// The leaf that was left: an entry's id or an unambiguous beginning of one [required]
+    /// The leaf that was left: an entry's id or an unambiguous beginning of one (required)
     #[arg(long, value_name = "ID")]
     pub from: String,
-    /// The entry at which the work goes on [required]
+    /// The entry at which the work goes on (required)
     #[arg(long, value_name = "ID")]
     pub to: String,
     /// Tokens of messages that the summary sees, the newest first [default: the window less 16384]

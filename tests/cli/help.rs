@@ -39,7 +39,7 @@ fn every_flag_names_its_default() {
     for command in commands {
         for flag in command.get_arguments().filter(|arg| !arg.is_positional() && !["help", "version"].contains(&arg.get_id().as_str())) {
             let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
-            let says = if flag.is_required_set() { "[required]" } else { "[default: " };
+            let says = if flag.is_required_set() { "(required)" } else { "[default: " };
             assert!(help.contains(says), "{} --{}", command.get_name(), flag.get_id());
         }
     }
