@@ -391,3 +391,34 @@ impl Amounts {
         [self.summarize, self.turn_prefix, self.keep].iter().any(|amount| amount.count.estimated)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::engine::tokens::{Effort, Tokenizer};
+    use crate::session::Source;
+
+    #[test]
+    fn what_fits_the_budget_exactly_is_kept() {
+        let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
+        for n in 0..6 {
+            let parent = if n == 0 { "null".to_owned() } else { format!("\"m{}\"", n - 1) };
+            let content = "word".repeat(10);
+            text.push_str(&format!(
+                "{{\"type\":\"message\",\"id\":\"m{n}\",\"parentId\":{parent},\"message\":{{\"role\":\"user\",\"content\":\"{content}\"}}}}\n"
+            ));
+        }
+        let session = Session::open(Source::memory(text.into_bytes())).unwrap();
+        let path = session.active_path().entries;
+        // Each message counts 10 tokens.
+        for (keep, first) in [(1, 5), (19, 5), (20, 4), (29, 4), (30, 3), (31, 3), (50, 1)] {
+            let mut counter = Counter::new(&session, Tokenizer::Heuristic, Effort::Exact);
+            let cut = cut(&mut counter, &path, CutSettings { keep_recent: keep, keep_from: None }).unwrap().unwrap();
+            assert_eq!(cut.first_message, first, "{keep}");
+        }
+        let mut counter = Counter::new(&session, Tokenizer::Heuristic, Effort::Exact);
+        let all = cut(&mut counter, &path, CutSettings { keep_recent: 60, keep_from: None }).unwrap();
+        assert_eq!(all.err(), Some(Nothing::Fits));
+    }
+}
