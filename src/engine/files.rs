@@ -309,17 +309,17 @@ mod tests {
             "packages/agent/src/compaction/utils.ts",
             "/etc/hosts",
             "Cargo.toml",
-            r"C:\work\notes.txt",
+            r"C:\desk\notes.txt",
         ] {
             files.add(Access::Read, path);
         }
         for path in ["packages/agent/src/compaction/prompts/file-operations.md", "packages/agent/src/compaction/utils.ts"] {
             files.add(Access::Modify, path);
         }
-        let want = "<files>\nCargo.toml (Read)\n# /etc/\nhosts (Read)\n# C:/work/\nnotes.txt (Read)\n# packages/agent/src/compaction/\ncompaction.ts (Read)\nutils.ts (RW)\n## prompts/\nfile-operations.md (Write)\n</files>";
+        let want = "<files>\nCargo.toml (Read)\n# /etc/\nhosts (Read)\n# C:/desk/\nnotes.txt (Read)\n# packages/agent/src/compaction/\ncompaction.ts (Read)\nutils.ts (RW)\n## prompts/\nfile-operations.md (Write)\n</files>";
         assert_eq!(files.tag(), want);
         assert_eq!(files.changed(), ["packages/agent/src/compaction/prompts/file-operations.md", "packages/agent/src/compaction/utils.ts"]);
-        assert_eq!(files.only_read(), ["/etc/hosts", r"C:\work\notes.txt", "Cargo.toml", "packages/agent/src/compaction/compaction.ts"]);
+        assert_eq!(files.only_read(), ["/etc/hosts", r"C:\desk\notes.txt", "Cargo.toml", "packages/agent/src/compaction/compaction.ts"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `prune`: tool results that a model no longer needs give way to notices.
 
+use super::compact::may_append;
 use super::open::{Input, Opened, open};
-use super::rewrite::{Archiving, may_rewrite, restore, rewrite};
+use super::rewrite::{Archiving, restore, rewrite};
 use super::{RunError, Target};
 use crate::engine::prune::{self, PrunePlan, PruneSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
@@ -91,7 +92,7 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
     let session = &opened.session;
     let dry_run = matches!(job.target, Target::Nowhere);
     if !dry_run && !path.entries.is_empty() {
-        may_rewrite(session, &path)?;
+        may_append(session, &path)?;
     }
     let mut counter = Counter::new(session, job.tokenizer, Effort::Exact);
     let mut plan = prune::plan(&mut counter, &path.entries, &job.settings, job.is_protected)?;

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::open::Opened;
 use super::{RunError, Target};
 use crate::session::edit::{Edit, with_parent};
-use crate::session::{Code, Ix, Json, Kind, Path, Problem, Session, Severity, Source, problems};
+use crate::session::{Code, Ix, Json, Kind, Problem, Session, Severity, Source, problems};
 use crate::store::archive::{self, Plan, Reference};
 use crate::store::replace::{Replaced, Rewrite, replace};
 use crate::store::{self, Appended};
@@ -50,12 +50,31 @@ pub fn references(session: &Session) -> io::Result<Vec<(Ix, Result<Reference, St
     Ok(found)
 }
 
-/// Refuses what a rewrite would make worse.
-///
-/// # Errors
-/// When an entry cannot be read, or the file is damaged or of an old version.
-pub fn may_rewrite(session: &Session, path: &Path) -> Result<(), RunError> {
-    super::compact::may_append(session, path)
+/// What a session says of its archives: what the next one goes on from.
+struct Past {
+    known: Vec<Reference>,
+    session_id: Option<String>,
+    entries: u64,
+}
+
+impl Past {
+    fn of(session: &Session) -> io::Result<Past> {
+        let known = references(session)?.into_iter().filter_map(|(_, reference)| reference.ok()).collect();
+        Ok(Past { known, session_id: session.header()?.id, entries: session.nodes().count() as u64 })
+    }
+
+    /// The archive of the session as it is; a replacement history begins a new generation.
+    fn plan<'a>(&'a self, kind: archive::Kind, archiving: &'a Archiving) -> Option<Plan<'a>> {
+        let Archiving::To(folder) = archiving else { return None };
+        Some(Plan {
+            kind,
+            generation: self.known.iter().map(|r| r.generation).max().unwrap_or(0) + u64::from(kind == archive::Kind::Compact),
+            entries: self.entries,
+            newest: self.known.iter().map(|r| r.revision).max().unwrap_or(0),
+            session_id: self.session_id.as_deref(),
+            archive_dir: folder.as_deref(),
+        })
+    }
 }
 
 /// Writes the edited session where it is asked for. `None` when the file grew: plan again.
@@ -75,21 +94,8 @@ pub fn rewrite(
         return Ok(Some(copy(session, edit, target)?));
     }
     let Some(print) = &opened.print else { return Ok(Some(Rewritten::default())) };
-    let known = references(session)?;
-    let known: Vec<&Reference> = known.iter().filter_map(|(_, reference)| reference.as_ref().ok()).collect();
-    let session_id = session.header()?.id;
-    let generation = known.iter().map(|r| r.generation).max().unwrap_or(0) + u64::from(kind == archive::Kind::Compact);
-    let plan = match archiving {
-        Archiving::Never => None,
-        Archiving::To(folder) => Some(Plan {
-            kind,
-            generation,
-            entries: session.nodes().count() as u64,
-            newest: known.iter().map(|r| r.revision).max().unwrap_or(0),
-            session_id: session_id.as_deref(),
-            archive_dir: folder.as_deref(),
-        }),
-    };
+    let past = Past::of(session)?;
+    let plan = past.plan(kind, archiving);
     let lines = edit.replaced.values().chain(edit.inserted.values()).map(String::len);
     let grown: u64 = lines.chain(edit.appended.as_ref().map(Vec::len)).map(|len| len as u64 + 2).sum();
     let order = Rewrite { print, archive: plan, room: session.source().len() + grown + REFERENCE_ROOM, wait: store::WAIT };
@@ -363,27 +369,14 @@ pub fn restore(opened: &Opened, revision: u64, archiving: &Archiving, target: &T
         let bytes = write_to(target, &mut |out| restored.write_edited(&bare, out))?;
         return Ok(Some(Rewritten { bytes, ..Rewritten::default() }));
     }
-    let known = references(session)?;
-    let known: Vec<&Reference> = known.iter().filter_map(|(_, reference)| reference.as_ref().ok()).collect();
-    let session_id = session.header()?.id;
-    let folder = match archiving {
-        Archiving::To(folder) => folder.clone(),
-        Archiving::Never => None,
-    };
-    let plan = (*archiving != Archiving::Never).then(|| Plan {
-        kind: archive::Kind::Prune,
-        generation: known.iter().map(|r| r.generation).max().unwrap_or(0),
-        entries: session.nodes().count() as u64,
-        newest: known.iter().map(|r| r.revision).max().unwrap_or(0),
-        session_id: session_id.as_deref(),
-        archive_dir: folder.as_deref(),
-    });
-    let order = Rewrite { print, archive: plan, room: len + REFERENCE_ROOM * (1 + known.len() as u64), wait: store::WAIT };
+    let past = Past::of(session)?;
+    let plan = past.plan(archive::Kind::Prune, archiving);
+    let order = Rewrite { print, archive: plan, room: len + REFERENCE_ROOM * (1 + past.known.len() as u64), wait: store::WAIT };
     // Later references are carried over, so that every archive stays reachable.
     let mut write = |out: &mut dyn Write, reference: Option<&Reference>| {
         let mut latest = restored.clone();
         let have: Vec<u64> = references(&restored)?.into_iter().filter_map(|(_, r)| r.ok()).map(|r| r.revision).collect();
-        let missing = known.iter().copied().filter(|r| !have.contains(&r.revision));
+        let missing = past.known.iter().filter(|r| !have.contains(&r.revision));
         for reference in missing.chain(reference) {
             // A reference takes its place on the session with the one before it.
             let edit = referring(&latest, &Edit::default(), reference, now)?;
