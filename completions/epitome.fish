@@ -118,9 +118,9 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -s v -l verbose
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l no-config -d 'Read no config file [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s n -l dry-run -d 'Write nothing: do everything else and show the plan [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s i -l in-place -d 'Change several sessions in place [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -l overwrite -d 'Replace FILE of --output when it is there [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth -d 'Write the compaction even when the context does not shrink [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l overwrite -d 'Replace a target that is there already [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth -d 'Write the compaction even when the context does not shrink [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
@@ -157,16 +157,16 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l json -d 'One J
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s q -l quiet -d 'No notes and warnings [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s v -l verbose -d 'More detail; twice for still more [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-config -d 'Read no config file [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -s n -l dry-run -d 'Write nothing: show what would be pruned [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s n -l dry-run -d 'Write nothing: do everything else and show the plan [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s i -l in-place -d 'Change several sessions in place [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -l overwrite -d 'Replace FILE of --output when it is there [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l overwrite -d 'Replace a target that is there already [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-superseded -d 'Keep reads of files that were read again later [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-useless -d 'Keep results that their tools called useless [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale -d 'Only superseded and useless results, and only where that costs no provider cache [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-last-turn -d 'Keep results after the latest request, whatever their size [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-archive -d 'Do not archive the file as it was; needs --yes [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l yes -d 'Yes, without an archive [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
@@ -190,18 +190,19 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l enabl
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l from -d 'The leaf that was left: an entry\'s id or an unambiguous beginning of one (required)' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l to -d 'The entry at which the work goes on (required)' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l token-budget -d 'Tokens of messages that the summary sees, the newest first [default: the window less 16384]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l instructions -d 'What the summary should look at [default: none]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s q -l quiet -d 'No notes and warnings [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s v -l verbose -d 'More detail; twice for still more [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l no-config -d 'Read no config file [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s n -l dry-run -d 'Write nothing: do everything else and show the plan [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l overwrite -d 'Replace FILE of --output when it is there [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s i -l in-place -d 'Change several sessions in place [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l overwrite -d 'Replace a target that is there already [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s V -l version -d 'Print version'

@@ -16,7 +16,7 @@ pub(super) fn run(args: &BranchSummary) -> anyhow::Result<Status> {
     if items.several {
         return Err(Usage::new("a branch is one session's", "name one session file, or - for standard input"));
     }
-    let writer = Writer { dry_run: args.dry_run, in_place: false, output: args.output.as_deref(), overwrite: args.overwrite };
+    let writer = Writer(&args.write);
     writer.check(&items)?;
     let _loading = settings.tokenizer.preload();
     let to_stderr = writer.to_stdout(&items);
@@ -48,7 +48,7 @@ fn one(args: &BranchSummary, settings: &Settings, now: &str, writer: &Writer<'_>
             err.push_str(&format!("{}: {}\n", output::error_text(&name, None), crate::text::strip(warning)));
         }
     }
-    let status = if args.exit_code && done.summary.is_none() { Status::Nothing } else { Status::Done };
+    let status = if args.write.exit_code && done.summary.is_none() { Status::Nothing } else { Status::Done };
     let out = if common.json {
         let mut object = out::head(&name);
         out::branch(&mut object, &done);

@@ -15,7 +15,7 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
     let settings = super::settings(common, Vec::new())?;
     let now = super::now(common)?;
     let items = batch::items(common)?;
-    let writer = Writer { dry_run: args.dry_run, in_place: args.in_place, output: args.output.as_deref(), overwrite: args.overwrite };
+    let writer = Writer(&args.write);
     writer.check(&items)?;
     let context = match &args.context_file {
         Some(file) => {
@@ -76,7 +76,7 @@ impl Work<'_> {
                 err.push_str(&format!("{}: {}\n", output::error_text(&name, None), crate::text::strip(warning)));
             }
         }
-        let status = if args.exit_code && done.receipt.action != Action::Compacted { Status::Nothing } else { Status::Done };
+        let status = if args.write.exit_code && done.receipt.action != Action::Compacted { Status::Nothing } else { Status::Done };
         let out = if common.json {
             let mut object = out::head(&name);
             out::compaction(&mut object, &done);

@@ -17,14 +17,14 @@ mod topics;
 pub use exit::Status;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::run::{Input, Target};
 use crate::settings::{Settings, SettingsError};
-use args::{Cli, Command, Common, Progress};
+use args::{Cli, Command, Common, Progress, Write};
 
 /// The whole command, for those who make pages from it.
 #[must_use]
@@ -161,30 +161,25 @@ fn progress(common: &Common) -> impl Fn(&str) + use<> {
 }
 
 /// Where a writer writes, from its flags.
-struct Writer<'a> {
-    dry_run: bool,
-    in_place: bool,
-    output: Option<&'a Path>,
-    overwrite: bool,
-}
+struct Writer<'a>(&'a Write);
 
 impl Writer<'_> {
     /// What the flags mean together.
     fn check(&self, items: &batch::Items) -> anyhow::Result<()> {
-        if items.several && self.output.is_some() {
+        if items.several && self.0.output.is_some() {
             return Err(Usage::new("--output takes the result of one session", "change several in place, with --in-place"));
         }
-        if items.several && !self.in_place && !self.dry_run {
+        if items.several && !self.0.in_place && !self.0.dry_run {
             return Err(Usage::new(
                 "several sessions are changed in place only when that is said",
                 "add --in-place, or --dry-run to see the plan",
             ));
         }
         let stdin = items.list.iter().any(|item| item.input == Input::Stdin);
-        if stdin && (items.several || self.in_place) {
+        if stdin && (items.several || self.0.in_place) {
             return Err(Usage::new("standard input is one session that goes to standard output", "name it alone, without --in-place"));
         }
-        if let (Some(output), [item]) = (self.output, items.list.as_slice())
+        if let (Some(output), [item]) = (self.0.output.as_deref(), items.list.as_slice())
             && let Some(input) = item.input.path()
             && let (Ok(a), Ok(b)) = (std::fs::canonicalize(output), std::fs::canonicalize(input))
             && a == b
@@ -196,16 +191,16 @@ impl Writer<'_> {
 
     /// Whether the resulting session goes to standard output, so that receipts go to standard error.
     fn to_stdout(&self, items: &batch::Items) -> bool {
-        let dash = self.output == Some(Path::new("-"));
-        !self.dry_run && (dash || (self.output.is_none() && items.list.iter().any(|item| item.input == Input::Stdin)))
+        let dash = self.0.output.as_deref() == Some(Path::new("-"));
+        !self.0.dry_run && (dash || (self.0.output.is_none() && items.list.iter().any(|item| item.input == Input::Stdin)))
     }
 
     /// Where the result of one session goes.
     fn target(&self, input: &Input) -> Target {
-        match (self.output, input) {
-            _ if self.dry_run => Target::Nowhere,
+        match (self.0.output.as_deref(), input) {
+            _ if self.0.dry_run => Target::Nowhere,
             (Some(path), _) if path.as_os_str() == "-" => Target::Stdout,
-            (Some(path), _) => Target::File { path: path.to_owned(), overwrite: self.overwrite },
+            (Some(path), _) => Target::File { path: path.to_owned(), overwrite: self.0.overwrite },
             (None, Input::Stdin) => Target::Stdout,
             (None, Input::File(_)) => Target::InPlace,
         }

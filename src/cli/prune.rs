@@ -18,8 +18,7 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
         return Err(Usage::new("--no-archive gives up the file as it was", "add --yes if that is meant"));
     }
     let items = batch::items(common)?;
-    let writer =
-        super::Writer { dry_run: args.dry_run, in_place: args.in_place, output: args.output.as_deref(), overwrite: args.overwrite };
+    let writer = super::Writer(&args.write);
     writer.check(&items)?;
     let protect = Protect::of(&args.protect)?;
     let now_ms = now.parse::<jiff::Timestamp>().map_or(0, |t| u64::try_from(t.as_millisecond()).unwrap_or(0));
@@ -96,7 +95,7 @@ impl Work<'_> {
                 err.push_str(&format!("{}: {}\n", output::error_text(&name, None), crate::text::strip(warning)));
             }
         }
-        let status = if args.exit_code && !done.changed { Status::Nothing } else { Status::Done };
+        let status = if args.write.exit_code && !done.changed { Status::Nothing } else { Status::Done };
         let out = if common.json {
             let mut object = out::head(&name);
             out::pruning(&mut object, &done);

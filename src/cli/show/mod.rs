@@ -11,10 +11,13 @@ use crate::engine::trigger::Window;
 use crate::engine::window::window;
 use crate::run::inspect::{CutReport, Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
-use crate::run::{Action, BranchDone, Done, PruneDone};
 use crate::session::{Block, Ix, Kind, Message, Problem, Role, Session, Severity};
 use crate::settings::Settings;
 use crate::text;
+
+mod receipts;
+
+pub(super) use receipts::{branch, compaction, pruning};
 
 /// Chars of an entry's text in lists.
 const SNIPPET: usize = 72;
@@ -431,59 +434,6 @@ fn revisions(out: &mut String, list: &[Revision], all_bytes: u64) {
     }
 }
 
-/// The receipt of a pruning or a restore.
-pub(super) fn pruning(name: &str, done: &PruneDone) -> String {
-    let name = text::one_line(name, 400);
-    let mut out = String::new();
-    let archived = done.revision.map(|revision| format!("; the file as it was is revision {revision}")).unwrap_or_default();
-    if let Some(restored) = done.restored {
-        let verb = if done.dry_run { "would be restored" } else { "restored" };
-        let _ = writeln!(out, "{name}: {verb}: revision {restored}, {} → {}{archived}", bytes(done.bytes.0), bytes(done.bytes.1));
-        return out;
-    }
-    let (results, saved) = done.plan.as_ref().map_or((0, 0), |plan| (plan.results.len() as u64, plan.saved));
-    if done.changed {
-        let verb = if done.dry_run { "would be pruned" } else { "pruned" };
-        let (from, to) = (bytes(done.bytes.0), bytes(done.bytes.1));
-        let _ = writeln!(out, "{name}: {verb}: {}, {} tokens saved; {from} → {to}{archived}", counted(results, "result"), number(saved));
-    } else if results > 0 {
-        let _ = writeln!(
-            out,
-            "{name}: nothing to do: {} would save {} tokens, less than pruning must save",
-            counted(results, "result"),
-            number(saved)
-        );
-    } else {
-        let _ = writeln!(out, "{name}: nothing to do: no result can be pruned");
-    }
-    out
-}
-
-/// The receipt of a branch summary.
-pub(super) fn branch(name: &str, done: &BranchDone, verbose: bool) -> String {
-    let name = text::one_line(name, 400);
-    let plan = &done.plan;
-    let mut out = String::new();
-    let Some((summary, tokens)) = &done.summary else {
-        let _ = writeln!(out, "{name}: nothing to do: no message stands between the two");
-        return out;
-    };
-    let verb = if done.dry_run { "branch would be summarized" } else { "branch summarized" };
-    let entry = done.entry_id.as_deref().map(|id| format!("; entry {id}")).unwrap_or_default();
-    let _ = writeln!(
-        out,
-        "{name}: {verb}: {} of {} ({} tokens) in {} tokens{entry}",
-        counted(plan.messages.len() as u64, "message"),
-        counted(plan.entries.len() as u64, "entry"),
-        number(plan.tokens),
-        number(*tokens)
-    );
-    if done.dry_run || verbose {
-        let _ = writeln!(out, "\n{}\n{}", text::strip(&summary.text()), text::strip(&plan.files.tag()));
-    }
-    out
-}
-
 /// One finding a line, as compilers print them.
 pub(super) fn problems(out: &mut String, name: &str, list: &[Problem]) {
     for problem in list {
@@ -508,48 +458,4 @@ pub(super) fn settings(out: &mut String, settings: &Settings) {
         let value = if value.is_empty() { "-" } else { value };
         let _ = writeln!(out, "{:<27} {:<24} {}", name.key, text::one_line(value, 200), dim(&origin.to_string()));
     }
-}
-
-/// The receipt of a compaction.
-pub(super) fn compaction(name: &str, done: &Done, verbose: bool) -> String {
-    let receipt = &done.receipt;
-    let name = text::one_line(name, 400);
-    let mut out = String::new();
-    let about = if receipt.estimated { "≈ " } else { "" };
-    match receipt.action {
-        Action::Compacted => {
-            let (before, after) = (receipt.counted.0.unwrap_or(0), receipt.counted.1.unwrap_or(0));
-            let verb = if receipt.dry_run { "would be compacted" } else { "compacted" };
-            let _ = writeln!(
-                out,
-                "{name}: {verb}: {about}{} → {} tokens; {} summarized, {} kept; entry {}",
-                number(before),
-                number(after),
-                counted(receipt.summarized_messages as u64, "message"),
-                number(receipt.kept_messages as u64),
-                receipt.entry_id.as_deref().unwrap_or_default()
-            );
-        }
-        Action::Nothing | Action::Refused => {
-            let verb = if receipt.action == Action::Refused { "refused" } else { "nothing to do" };
-            let _ = writeln!(out, "{name}: {verb}: {}", receipt.why.as_deref().unwrap_or_default());
-        }
-    }
-    if let Some((summary, tokens)) = done.summary.as_ref().filter(|_| receipt.dry_run || verbose) {
-        let tag = done
-            .plan
-            .as_ref()
-            .map(|plan| plan.files.tag())
-            .filter(|tag| !tag.is_empty())
-            .map(|tag| format!("\n\n{tag}"))
-            .unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "\n{}{}\n\n{}",
-            text::strip(&summary.text()),
-            text::strip(&tag),
-            dim(&format!("{} tokens of summary", number(*tokens)))
-        );
-    }
-    out
 }

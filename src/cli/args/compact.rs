@@ -1,0 +1,71 @@
+//! Flags of `compact`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Common, Write};
+
+/// Append a compaction: older messages are summarized, newer ones stay as they are
+///
+/// One session is changed in place; several need --in-place and then are compacted only when their context asks for it.
+/// Standard input goes to standard output. Nothing that is in the file is changed.
+#[derive(Debug, Args)]
+pub struct Compact {
+    /// Input, output and settings
+    #[command(flatten)]
+    pub common: Common,
+    /// Where it writes
+    #[command(flatten)]
+    pub write: Write,
+    /// How to compact: context-full, off [default: context-full]
+    #[arg(long, value_enum, default_value_t = Strategy::ContextFull, value_name = "NAME", hide_default_value = true, hide_possible_values = true)]
+    pub strategy: Strategy,
+    /// When to compact: manual, auto, idle [default: manual for one session, auto for several]
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true)]
+    pub trigger: Option<When>,
+    /// The message to keep from, one of the cut's candidates [default: chosen by --keep-recent-tokens]
+    #[arg(long, value_name = "ID")]
+    pub keep_from: Option<String>,
+    /// What the summary should look at [default: none]
+    #[arg(long, value_name = "TEXT")]
+    pub instructions: Option<String>,
+    /// Lines from FILE that the summary should carry [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub context_file: Option<PathBuf>,
+    /// Who writes the summary: offline, truncate [default: offline]
+    #[arg(long, value_enum, default_value_t = SummarizerName::Offline, value_name = "NAME", hide_default_value = true, hide_possible_values = true)]
+    pub summarizer: SummarizerName,
+    /// Write the compaction even when the context does not shrink [default: off]
+    #[arg(long)]
+    pub allow_growth: bool,
+}
+
+/// How to compact
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Strategy {
+    /// A summary of what is old
+    ContextFull,
+    /// Only report
+    Off,
+}
+
+/// When to compact
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Now
+    Manual,
+    /// When the context asks for it
+    Auto,
+    /// The same, while nobody works on the session
+    Idle,
+}
+
+/// Who writes the summary
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SummarizerName {
+    /// Extracts what matters; no model, no network
+    Offline,
+    /// The first 2,000 bytes, to test wiring
+    Truncate,
+}

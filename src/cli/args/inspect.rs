@@ -1,0 +1,75 @@
+//! Flags of `inspect`.
+
+use clap::{Args, ValueEnum};
+
+use super::Common;
+
+/// Look: the tree, tokens, where a compaction would cut, what is wrong
+///
+/// Without --show, an overview. Nothing is ever written.
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// Input, output and settings
+    #[command(flatten)]
+    pub common: Common,
+    /// What to show, one or more separated by commas [default: overview]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
+    pub show: Vec<Show>,
+    /// Count every token instead of extrapolating large sessions [default: off]
+    #[arg(long)]
+    pub exact: bool,
+    /// Only what is wrong; exit code 4 when there are errors [default: off]
+    #[arg(long)]
+    pub check: bool,
+    /// The severity from which --check fails: error, warning [default: error]
+    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY", hide_default_value = true, hide_possible_values = true)]
+    pub fail_on: FailOn,
+    /// A problem code that --check passes over; may be given more than once [default: none]
+    #[arg(long, value_name = "CODE")]
+    pub allow: Vec<String>,
+    /// The message to keep from, one of the cut's candidates [default: chosen by --keep-recent-tokens]
+    #[arg(long, value_name = "ID")]
+    pub keep_from: Option<String>,
+}
+
+/// What inspect shows
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Show {
+    /// The session at a glance
+    Overview,
+    /// All entries as a tree
+    Tree,
+    /// The entries of the path
+    Path,
+    /// What the model sees
+    Context,
+    /// What a person saw, with a divider where each compaction fired
+    Transcript,
+    /// Where a compaction would cut
+    Cut,
+    /// Bytes and tokens by kind and tool, and the largest entries
+    Sizes,
+    /// Tool results that pruning would blank
+    Prune,
+    /// Files that a compaction would record
+    Files,
+    /// The summary that the offline summarizer would write, with its sources
+    Summary,
+    /// Archived revisions of the session
+    Revisions,
+    /// Everything that is wrong
+    Problems,
+    /// Settings and where they come from
+    Settings,
+    /// All of it
+    All,
+}
+
+/// From which severity a check fails
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Errors
+    Error,
+    /// Warnings too
+    Warning,
+}

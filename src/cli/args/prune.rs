@@ -1,0 +1,73 @@
+//! Flags of `prune`.
+
+use clap::Args;
+
+use super::{Common, Write};
+
+/// Make a session smaller for the model: old, superseded and useless tool results give way to notices
+///
+/// The result keeps its call and its place; only its text goes. The file as it was is archived first and can be had back with
+/// --restore. One session is changed in place; several need --in-place.
+#[derive(Debug, Args)]
+pub struct Prune {
+    /// Input, output and settings
+    #[command(flatten)]
+    pub common: Common,
+    /// Where it writes
+    #[command(flatten)]
+    pub write: Write,
+    /// Tokens of the newest results that age does not touch [default: 40000]
+    #[arg(long, value_name = "TOKENS")]
+    pub protect_tokens: Option<String>,
+    /// Tokens that all of it must save, or nothing is pruned [default: 20000]
+    #[arg(long, value_name = "TOKENS")]
+    pub min_savings: Option<String>,
+    /// Tokens below which age does not touch a result [default: 50]
+    #[arg(long, value_name = "TOKENS")]
+    pub min_result_tokens: Option<String>,
+    /// Keep reads of files that were read again later [default: off]
+    #[arg(long)]
+    pub no_superseded: bool,
+    /// Keep results that their tools called useless [default: off]
+    #[arg(long)]
+    pub no_useless: bool,
+    /// Only superseded and useless results, and only where that costs no provider cache [default: off]
+    #[arg(long)]
+    pub stale: bool,
+    /// With --stale: tokens that may stand after a result [default: 8000]
+    #[arg(long, value_name = "TOKENS", requires = "stale")]
+    pub stale_suffix_tokens: Option<String>,
+    /// With --stale: minutes without a message after which any result may go [default: 30]
+    #[arg(long, value_name = "MINUTES", requires = "stale")]
+    pub stale_idle_minutes: Option<String>,
+    /// Keep results of a tool (tool:NAME) or of files (path:GLOB); may be given more than once [default: none]
+    #[arg(long, value_name = "WHAT")]
+    pub protect: Vec<String>,
+    /// Keep results after the latest request, whatever their size [default: off]
+    #[arg(long)]
+    pub protect_last_turn: bool,
+    /// Put an archived revision back as the session, which is archived first [default: none]
+    #[arg(long, value_name = "N", conflicts_with_all = ["stale", "in_place"])]
+    pub restore: Option<u64>,
+    /// Do not archive the file as it was; needs --yes [default: off]
+    #[arg(long)]
+    pub no_archive: bool,
+    /// Yes, without an archive [default: off]
+    #[arg(long, requires = "no_archive")]
+    pub yes: bool,
+}
+
+impl Prune {
+    /// The settings that were given, by key.
+    #[must_use]
+    pub fn given(&self) -> Vec<(&'static str, String)> {
+        let own = [
+            ("prune.protect_tokens", &self.protect_tokens),
+            ("prune.min_savings", &self.min_savings),
+            ("prune.min_result_tokens", &self.min_result_tokens),
+            ("prune.stale_suffix_tokens", &self.stale_suffix_tokens),
+            ("prune.stale_idle_minutes", &self.stale_idle_minutes),
+        ];
+        own.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect()
+    }
+}

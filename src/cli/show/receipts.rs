@@ -1,0 +1,104 @@
+//! Receipts of writing commands, for people.
+
+use std::fmt::Write;
+
+use super::super::output::{bytes, counted, dim, number};
+use crate::run::{Action, BranchDone, Done, PruneDone};
+use crate::text;
+
+/// The receipt of a pruning or a restore.
+pub(in crate::cli) fn pruning(name: &str, done: &PruneDone) -> String {
+    let name = text::one_line(name, 400);
+    let mut out = String::new();
+    let archived = done.revision.map(|revision| format!("; the file as it was is revision {revision}")).unwrap_or_default();
+    if let Some(restored) = done.restored {
+        let verb = if done.dry_run { "would be restored" } else { "restored" };
+        let _ = writeln!(out, "{name}: {verb}: revision {restored}, {} → {}{archived}", bytes(done.bytes.0), bytes(done.bytes.1));
+        return out;
+    }
+    let (results, saved) = done.plan.as_ref().map_or((0, 0), |plan| (plan.results.len() as u64, plan.saved));
+    if done.changed {
+        let verb = if done.dry_run { "would be pruned" } else { "pruned" };
+        let (from, to) = (bytes(done.bytes.0), bytes(done.bytes.1));
+        let _ = writeln!(out, "{name}: {verb}: {}, {} tokens saved; {from} → {to}{archived}", counted(results, "result"), number(saved));
+    } else if results > 0 {
+        let _ = writeln!(
+            out,
+            "{name}: nothing to do: {} would save {} tokens, less than pruning must save",
+            counted(results, "result"),
+            number(saved)
+        );
+    } else {
+        let _ = writeln!(out, "{name}: nothing to do: no result can be pruned");
+    }
+    out
+}
+
+/// The receipt of a branch summary.
+pub(in crate::cli) fn branch(name: &str, done: &BranchDone, verbose: bool) -> String {
+    let name = text::one_line(name, 400);
+    let plan = &done.plan;
+    let mut out = String::new();
+    let Some((summary, tokens)) = &done.summary else {
+        let _ = writeln!(out, "{name}: nothing to do: no message stands between the two");
+        return out;
+    };
+    let verb = if done.dry_run { "branch would be summarized" } else { "branch summarized" };
+    let entry = done.entry_id.as_deref().map(|id| format!("; entry {id}")).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "{name}: {verb}: {} of {} ({} tokens) in {} tokens{entry}",
+        counted(plan.messages.len() as u64, "message"),
+        counted(plan.entries.len() as u64, "entry"),
+        number(plan.tokens),
+        number(*tokens)
+    );
+    if done.dry_run || verbose {
+        let _ = writeln!(out, "\n{}\n{}", text::strip(&summary.text()), text::strip(&plan.files.tag()));
+    }
+    out
+}
+
+/// The receipt of a compaction.
+pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> String {
+    let receipt = &done.receipt;
+    let name = text::one_line(name, 400);
+    let mut out = String::new();
+    let about = if receipt.estimated { "≈ " } else { "" };
+    match receipt.action {
+        Action::Compacted => {
+            let (before, after) = (receipt.counted.0.unwrap_or(0), receipt.counted.1.unwrap_or(0));
+            let verb = if receipt.dry_run { "would be compacted" } else { "compacted" };
+            let _ = writeln!(
+                out,
+                "{name}: {verb}: {about}{} → {} tokens; {} summarized, {} kept; entry {}",
+                number(before),
+                number(after),
+                counted(receipt.summarized_messages as u64, "message"),
+                number(receipt.kept_messages as u64),
+                receipt.entry_id.as_deref().unwrap_or_default()
+            );
+        }
+        Action::Nothing | Action::Refused => {
+            let verb = if receipt.action == Action::Refused { "refused" } else { "nothing to do" };
+            let _ = writeln!(out, "{name}: {verb}: {}", receipt.why.as_deref().unwrap_or_default());
+        }
+    }
+    if let Some((summary, tokens)) = done.summary.as_ref().filter(|_| receipt.dry_run || verbose) {
+        let tag = done
+            .plan
+            .as_ref()
+            .map(|plan| plan.files.tag())
+            .filter(|tag| !tag.is_empty())
+            .map(|tag| format!("\n\n{tag}"))
+            .unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "\n{}{}\n\n{}",
+            text::strip(&summary.text()),
+            text::strip(&tag),
+            dim(&format!("{} tokens of summary", number(*tokens)))
+        );
+    }
+    out
+}
