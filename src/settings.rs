@@ -4,12 +4,16 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
 use crate::engine::prune::PruneSettings;
 use crate::engine::tokens::Tokenizer;
 use crate::engine::trigger::{Limits, Threshold};
+use crate::models::Catalogue;
+
+mod catalogue;
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +105,8 @@ pub struct Settings {
     pub prune: PruneSettings,
     /// How little must stand after a result, and how long nobody must have worked, for the per-turn pass: tokens, minutes.
     pub stale: (u64, u64),
+    /// What is known about models: the rows of the config, `[[model]]` and `[[promotion]]`, over those that are compiled in.
+    pub catalogue: Arc<Catalogue>,
     /// Each setting with its value as typed (empty: not set) and where it came from, in the table's order.
     pub shown: Vec<(Name, String, Origin)>,
 }
@@ -146,9 +152,9 @@ impl Settings {
         env: impl Fn(&str) -> Option<String>,
         config: Option<&Path>,
     ) -> Result<Settings, SettingsError> {
-        let file = match config {
+        let (file, catalogue) = match config {
             Some(path) => read_file(path)?,
-            None => Vec::new(),
+            None => (Vec::new(), Catalogue::default()),
         };
         let mut settings = Settings {
             context_window: None,
@@ -164,6 +170,7 @@ impl Settings {
             branch_budget: None,
             prune: PruneSettings::default(),
             stale: (0, 0),
+            catalogue: Arc::new(catalogue),
             shown: Vec::new(),
         };
         for name in NAMES {
@@ -194,7 +201,13 @@ impl Settings {
     /// What is set about the window.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        Limits { window: self.context_window, threshold: self.threshold, reserve: self.reserve_tokens, model: self.model.clone() }
+        Limits {
+            window: self.context_window,
+            threshold: self.threshold,
+            reserve: self.reserve_tokens,
+            model: self.model.clone(),
+            catalogue: Arc::clone(&self.catalogue),
+        }
     }
 
     fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
@@ -277,12 +290,16 @@ fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// The config file as keys, values as typed, and lines.
-fn read_file(path: &Path) -> Result<Vec<(String, String, u32)>, SettingsError> {
+/// A key of the config file, its value as typed, and its line.
+type Row = (String, String, u32);
+
+/// The settings of the config file, and what it says about models.
+fn read_file(path: &Path) -> Result<(Vec<Row>, Catalogue), SettingsError> {
     let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Read { path: path.to_owned(), source })?;
     let line_at = |offset: usize| 1 + text.bytes().take(offset).filter(|b| *b == b'\n').count() as u32;
     let broken = |line, what: String| SettingsError::File { path: path.to_owned(), line, what };
     let table = DeTable::parse(&text).map_err(|e| broken(line_at(e.span().map_or(0, |s| s.start)), e.message().to_owned()))?;
+    let catalogue = catalogue::read(table.get_ref()).map_err(|(offset, what)| broken(line_at(offset), what))?;
     let mut found = Vec::new();
     let mut open = vec![(String::new(), table.get_ref())];
     while let Some((prefix, table)) = open.pop() {
@@ -290,6 +307,7 @@ fn read_file(path: &Path) -> Result<Vec<(String, String, u32)>, SettingsError> {
             let line = line_at(key.span().start);
             let name = format!("{prefix}{}", key.get_ref());
             let text = match value.get_ref() {
+                value if prefix.is_empty() && catalogue::is_table(&name, value) => continue,
                 DeValue::Table(inner) if NAMES.iter().any(|n| n.key.starts_with(&format!("{name}."))) => {
                     open.push((format!("{name}."), inner));
                     continue;
@@ -299,16 +317,23 @@ fn read_file(path: &Path) -> Result<Vec<(String, String, u32)>, SettingsError> {
                     let hint = near.map_or_else(String::new, |k| format!("; did you mean '{k}'?"));
                     return Err(broken(line, format!("'{name}' is no setting{hint}")));
                 }
-                DeValue::String(text) => text.to_string(),
-                DeValue::Integer(number) => number.as_str().to_owned(),
-                DeValue::Float(number) => number.as_str().to_owned(),
-                DeValue::Boolean(on) => on.to_string(),
-                _ => return Err(broken(line, format!("{name}: a plain value is wanted"))),
+                value => plain(value).ok_or_else(|| broken(line, format!("{name}: a plain value is wanted")))?,
             };
             found.push((name, text, line));
         }
     }
-    Ok(found)
+    Ok((found, catalogue))
+}
+
+/// A plain value as it was typed.
+fn plain(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.as_str().to_owned()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Boolean(on) => Some(on.to_string()),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -351,6 +376,24 @@ mod tests {
     }
 
     #[test]
+    fn models_and_promotions_are_read_beside_the_model_to_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        let text = "[[model]]\npattern = \"my/\"\nwindow = \"1.5M\"\nvision = true\napi = \"openai\"\nimages = 12\n\n\
+            [[model]]\npattern = \"my/small\"\nwindow = 4096\n\n[[promotion]]\nfrom = \"gpt\"\nto = \"my/own\"\n";
+        std::fs::write(&file, text).unwrap();
+        let settings = Settings::resolve(&[], |_| None, Some(&file)).unwrap();
+        let catalogue = &settings.catalogue;
+        assert_eq!((catalogue.window("my/own"), catalogue.window("my/small-1")), (Some(1_500_000), Some(4_096)));
+        let facts = catalogue.facts("my/small-1", None);
+        assert_eq!((facts.vision, facts.api.name(), facts.images), (Some(true), "openai", 12));
+        assert_eq!(catalogue.promotion(Some("openai/gpt-5"), 400_000, 1), Some(("my/own", 1_500_000)));
+        assert_eq!(settings.limits().window(Some("my/own")).tokens, 1_500_000);
+        std::fs::write(&file, "model = \"openai/gpt-5\"\n").unwrap();
+        assert_eq!(Settings::resolve(&[], |_| None, Some(&file)).unwrap().model.as_deref(), Some("openai/gpt-5"));
+    }
+
+    #[test]
     fn a_broken_config_names_file_line_and_key() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
@@ -360,6 +403,17 @@ mod tests {
             ("threshold = 80%\n", ":1: "),
             ("summary_tokens = 10\n", ":1: summary_tokens: 10 is out of range"),
             ("tokenizer = [1]\n", ":1: tokenizer: a plain value is wanted"),
+            ("model = \"gpt-5\"\n[[model]]\n", ":2: "),
+            ("\n[[model]]\npattern = \"mine\"\nwindow = \"wide\"\n", ":4: model.window: 'wide' is no amount"),
+            ("[[model]]\npattern = \"mine\"\nwindow = 0\n", ":3: model.window: 0 is out of range"),
+            ("[[model]]\npattern = \"mine\"\nwindows = 1\n", ":3: 'model.windows' is no setting; use pattern, window, vision, api, images"),
+            ("[[model]]\npattern = \"mine\"\nvision = 2\n", ":3: model.vision: '2' is no switch"),
+            ("[[model]]\npattern = \"mine\"\napi = \"soap\"\n", ":3: model.api: 'soap' is no family"),
+            ("[[model]]\nwindow = 1000\n", ":1: model.pattern: which models? a beginning of their ids is wanted"),
+            ("[[promotion]]\nfrom = \"mine\"\n", ":1: promotion.to: the model to switch to is wanted, provider/id"),
+            ("[[promotion]]\nto = \"gpt-5\"\n", ":2: promotion.to: 'gpt-5' names no provider"),
+            ("[[promotion]]\nto = \"my/own\"\n", ":2: promotion.to: the window of 'my/own' is not known"),
+            ("[promotion]\nto = \"my/own\"\n", ":1: promotion: a list of tables is wanted"),
         ];
         for (text, want) in rows {
             std::fs::write(&file, text).unwrap();

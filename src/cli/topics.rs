@@ -65,6 +65,20 @@ Amounts take units: 20k, 1.5M. In the file:
   [prune]
   protect_tokens = \"60k\"
 
+What is known about models can be added to; a row is for the ids that begin with its pattern (the longest counts), and
+what it leaves out stays as it is known. With rows, the model to use is named by the flag or the environment.
+
+  [[model]]
+  pattern = \"mine/\"      # or an id without its provider
+  window = \"1M\"          # tokens
+  vision = true           # whether it reads pictures
+  api = \"openai\"         # who carries requests: anthropic, openai, google
+  images = 20             # pictures of one request
+
+  [[promotion]]           # --trigger auto: instead of compacting, switch to a model with a larger window
+  from = \"gpt-5\"         # for these models; for all when left out
+  to = \"openai/gpt-4.1\"
+
 Also read: SOURCE_DATE_EPOCH (the time of the run), NO_COLOR, EPITOME_CONFIG.
 ";
 

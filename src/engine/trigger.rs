@@ -1,13 +1,13 @@
 //! When to act: the threshold of a context window, and the errors that say that a context is too long.
 
 use std::io;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::RegexSet;
 
 use super::tokens::Counter;
 use super::usage;
-use crate::models;
+use crate::models::{self, Catalogue};
 use crate::session::{Ix, Json, Kind, Message, Role, Session, Stop};
 
 /// How far a context may grow before it is compacted.
@@ -63,6 +63,8 @@ pub struct Limits {
     pub reserve: Option<u64>,
     /// The model; `None` means the session's.
     pub model: Option<String>,
+    /// What is known about models.
+    pub catalogue: Arc<Catalogue>,
 }
 
 /// The window that a session's context is measured against.
@@ -80,7 +82,7 @@ impl Limits {
     /// The window of a session that is on `model`: as set, else the model's, else the default.
     #[must_use]
     pub fn window(&self, model: Option<&str>) -> Window {
-        let known = self.window.or_else(|| self.model.as_deref().or(model).and_then(models::window));
+        let known = self.window.or_else(|| self.model.as_deref().or(model).and_then(|model| self.catalogue.window(model)));
         let tokens = known.unwrap_or(models::DEFAULT_WINDOW);
         Window { tokens, threshold: threshold_tokens(tokens, self.threshold, self.reserve), assumed: known.is_none() }
     }
