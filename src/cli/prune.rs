@@ -75,7 +75,8 @@ impl Work<'_> {
         let args = self.args;
         let common = &args.common;
         let is_protected = |path: &str| self.protect.paths.is_match(Path::new(path));
-        let archiving = if args.no_archive { Archiving::Never } else { Archiving::To(self.settings.archive_dir.clone()) };
+        let folder = self.settings.archive_dir.clone();
+        let archiving = if args.no_archive { Archiving::Never(folder) } else { Archiving::To(folder) };
         let job = PruneJob {
             input: item.input.clone(),
             target: self.writer.target(&item.input),

@@ -153,6 +153,9 @@ impl RunError {
             RunError::Store(error) => error.hint(),
             RunError::Cut { hint, .. } | RunError::Damaged { hint, .. } => Some(hint.clone()),
             RunError::Refused { hint, .. } => hint.clone(),
+            RunError::Archive(ArchiveError::Missing { .. }) => {
+                Some("archives stand in SESSION.archive beside the session, or in the folder that --archive-dir names".to_owned())
+            }
             RunError::Restless => Some("run again when the other program has finished writing".to_owned()),
             RunError::Session(SessionError::NotASession) => {
                 Some("a session begins with a line {\"type\":\"session\",…}; was another file meant?".to_owned())

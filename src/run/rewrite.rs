@@ -21,8 +21,18 @@ use crate::store::{self, Appended};
 pub enum Archiving {
     /// Beside the session, or in a folder for many.
     To(Option<PathBuf>),
-    /// Not at all; the person said so twice.
-    Never,
+    /// Not at all; the person said so twice. Earlier archives stand where they would otherwise go.
+    Never(Option<PathBuf>),
+}
+
+impl Archiving {
+    /// The folder of archives, when it is not beside the session.
+    #[must_use]
+    pub fn folder(&self) -> Option<&FsPath> {
+        match self {
+            Archiving::To(folder) | Archiving::Never(folder) => folder.as_deref(),
+        }
+    }
 }
 
 /// What a rewrite did.
@@ -96,7 +106,8 @@ pub fn rewrite(
     let Some(print) = &opened.print else { return Ok(Some(Rewritten::default())) };
     let past = Past::of(session)?;
     let plan = past.plan(kind, archiving);
-    let lines = edit.replaced.values().chain(edit.inserted.values()).map(String::len);
+    let splices = edit.spliced.values().flatten().map(|splice| &splice.text);
+    let lines = edit.replaced.values().chain(edit.inserted.values()).chain(splices).map(String::len);
     let grown: u64 = lines.chain(edit.appended.as_ref().map(Vec::len)).map(|len| len as u64 + 2).sum();
     let order = Rewrite { print, archive: plan, room: session.source().len() + grown + REFERENCE_ROOM, wait: store::WAIT };
     let mut write = |out: &mut dyn Write, reference: Option<&Reference>| {
@@ -126,16 +137,13 @@ const REFERENCE_ROOM: u64 = 4_096;
 fn referring(session: &Session, edit: &Edit, reference: &Reference, now: &str) -> io::Result<Edit> {
     let mut edit = edit.clone();
     let Some(leaf) = session.nodes().rev().map(|(ix, _)| ix).find(|ix| !edit.removed.contains(ix)) else { return Ok(edit) };
-    let record = match edit.replaced.get(&leaf) {
-        Some(record) => record.clone(),
-        None => session.read(leaf)?.text().into_owned(),
-    };
+    let record = session.record(&edit, leaf)?;
     let parent = Json::parse(&record).map_err(io::Error::other)?.get("parentId").str().map(str::to_owned);
     let data = reference.to_json();
     let id = session.new_id(parent.as_deref(), data.to_string().as_bytes());
     let line = json!({"type": "custom", "id": id, "parentId": parent, "timestamp": now, "customType": archive::CUSTOM_TYPE, "data": data});
     let record = with_parent(&record, Some(&id)).ok_or_else(|| io::Error::other("the last entry could not be edited"))?;
-    edit.replaced.insert(leaf, record);
+    edit.replace(leaf, record);
     edit.inserted.insert(leaf, line.to_string());
     Ok(edit)
 }
@@ -147,7 +155,7 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
     let len = file.metadata().map_err(|e| read(&e))?.len();
     let after = Session::open(Source::file(file, len)).map_err(|e| read(&e))?;
     let (old, new) = (before.nodes().count(), after.nodes().count());
-    let removed = edit.removed.iter().filter(|ix| before[**ix].is_node()).count();
+    let removed = edit.removed.iter().filter(|ix| before[**ix].id.and_then(|id| before.find(id)) == Some(**ix)).count();
     let added = usize::from(referred) + usize::from(edit.appended.is_some());
     if new + removed != old + added {
         return Err(format!("it has {new} entries where {old} were planned"));
@@ -157,7 +165,7 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
     }
     let errors = |session: &Session| -> io::Result<BTreeMap<&'static str, usize>> {
         let mut count = BTreeMap::new();
-        for problem in problems::find(session, &session.active_path(), None)?.into_iter().filter(|p| p.severity == Severity::Error) {
+        for problem in problems::of_structure(session, &session.active_path())?.into_iter().filter(|p| p.severity == Severity::Error) {
             *count.entry(problem.code.name()).or_insert(0) += 1;
         }
         Ok(count)
@@ -171,15 +179,7 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
 
 /// A copy carries no references: its archives are not there.
 fn copy(session: &Session, edit: &Edit, target: &Target) -> Result<Rewritten, RunError> {
-    let bare = session.without_archives()?;
-    let mut edit = edit.clone();
-    for (ix, record) in bare.replaced {
-        let parent = Json::parse(&record).unwrap_or(Json::Null).get("parentId").str().map(str::to_owned);
-        let base = edit.replaced.remove(&ix).unwrap_or(record);
-        edit.replaced.insert(ix, with_parent(&base, parent.as_deref()).unwrap_or(base));
-    }
-    edit.removed.extend(bare.removed);
-    let edit = session.with_copies(edit)?;
+    let edit = session.with_copies(session.without_archives(edit.clone())?)?;
     let bytes = write_to(target, &mut |out| session.write_edited(&edit, out))?;
     Ok(Rewritten { bytes, ..Rewritten::default() })
 }
@@ -365,7 +365,7 @@ pub fn restore(opened: &Opened, revision: u64, archiving: &Archiving, target: &T
     let len = io::copy(&mut old, &mut spool)?;
     let restored = Session::open(Source::file(spool, len))?;
     if !matches!(target, Target::InPlace) {
-        let bare = restored.without_archives()?;
+        let bare = restored.without_archives(Edit::default())?;
         let bytes = write_to(target, &mut |out| restored.write_edited(&bare, out))?;
         return Ok(Some(Rewritten { bytes, ..Rewritten::default() }));
     }
@@ -420,10 +420,7 @@ pub fn open_revision(opened: &Opened, revision: u64, archiving: &Archiving) -> R
         return Err(RunError::Refused { message: format!("there is no revision {revision}"), hint: Some(hint) });
     };
     let path = opened.print.as_ref().map(|p| p.path.clone()).unwrap_or_default();
-    let dir = match archiving {
-        Archiving::To(Some(dir)) => Some(dir.as_path()),
-        _ => None,
-    };
+    let dir = archiving.folder();
     let session_id = session.header()?.id;
     let folder = archive::folder(&path, session_id.as_deref(), dir);
     Ok(archive::open(&folder, wanted, session_id.as_deref())?)

@@ -12,18 +12,142 @@ use serde_json::value::RawValue;
 
 use super::entry::{Ix, Kind, Parent};
 use super::index::Session;
+use super::json::Json;
 
 /// What is to change.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
     /// Records with new bytes.
     pub replaced: BTreeMap<Ix, String>,
+    /// Records in which stretches of bytes give way to others, in order: what is left of a long line is copied and need not
+    /// be in memory. A record that is also replaced is only that.
+    pub spliced: BTreeMap<Ix, Vec<Splice>>,
     /// Records that go, with their lines.
     pub removed: BTreeSet<Ix>,
     /// Lines (without their line ends) that come before a record, on lines of their own.
     pub inserted: BTreeMap<Ix, String>,
     /// A whole line with its line end that comes last.
     pub appended: Option<Vec<u8>>,
+}
+
+/// A stretch of a record's bytes and what comes in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// The bytes that go; empty where something is only put in.
+    pub range: Range<usize>,
+    /// What comes there.
+    pub text: String,
+}
+
+impl Edit {
+    /// Gives a record new bytes, whatever was to change in it before.
+    pub fn replace(&mut self, ix: Ix, record: String) {
+        self.spliced.remove(&ix);
+        self.replaced.insert(ix, record);
+    }
+
+    /// Whether nothing is to change.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.replaced.is_empty()
+            && self.spliced.is_empty()
+            && self.removed.is_empty()
+            && self.inserted.is_empty()
+            && self.appended.is_none()
+    }
+}
+
+/// The text with all splices done, which are in order and do not overlap.
+#[must_use]
+pub fn with_splices(text: &str, splices: &[Splice]) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for splice in splices {
+        out.push_str(text.get(at..splice.range.start)?);
+        out.push_str(&splice.text);
+        at = splice.range.end;
+    }
+    out.push_str(text.get(at..)?);
+    Some(out)
+}
+
+/// One member of an object, or one item of an array, by its places in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The key of a member; empty for an item.
+    pub key: String,
+    /// All of it, the key included.
+    pub whole: Range<usize>,
+    /// Its value.
+    pub value: Range<usize>,
+}
+
+/// The members of an object or the items of an array in their order, equal keys each for itself; `None` when the text is
+/// neither.
+#[must_use]
+pub fn parts(text: &str) -> Option<Vec<Part>> {
+    let values: Vec<(String, &RawValue)> = match text.trim_start().as_bytes().first()? {
+        b'{' => serde_json::from_str::<Members<'_>>(text).ok()?.0,
+        b'[' => serde_json::from_str::<Vec<&RawValue>>(text).ok()?.into_iter().map(|value| (String::new(), value)).collect(),
+        _ => return None,
+    };
+    let mut after = text.find(['{', '['])? + 1;
+    let mut all = Vec::with_capacity(values.len());
+    for (key, value) in values {
+        let start = (value.get().as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+        let value = start..start + value.get().len();
+        let between = text.get(after..value.start)?;
+        let skipped = between.len() - between.trim_start_matches([' ', '\t', '\r', '\n', ',']).len();
+        all.push(Part { key, whole: after + skipped..value.end, value: value.clone() });
+        after = value.end;
+    }
+    Some(all)
+}
+
+/// What to splice so that the chosen parts of an object or array go, with their commas.
+#[must_use]
+pub fn without(all: &[Part], goes: impl Fn(usize, &Part) -> bool) -> Vec<Splice> {
+    let mut splices: Vec<Splice> = Vec::new();
+    let mut kept_end: Option<usize> = None;
+    let mut open: Option<Range<usize>> = None;
+    for (n, part) in all.iter().enumerate() {
+        if goes(n, part) {
+            let start = open.as_ref().map_or(kept_end.unwrap_or(part.whole.start), |open| open.start);
+            open = Some(start..part.whole.end);
+        } else {
+            if let Some(gone) = open.take() {
+                // Before the first that stays, what goes takes the comma behind it along.
+                let end = if kept_end.is_none() { part.whole.start } else { gone.end };
+                splices.push(Splice { range: gone.start..end, text: String::new() });
+            }
+            kept_end = Some(part.whole.end);
+        }
+    }
+    splices.extend(open.map(|range| Splice { range, text: String::new() }));
+    splices
+}
+
+/// Members in their written order, none lost to an equal key.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> serde::Deserialize<'de> for Members<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> serde::de::Visitor<'de> for All {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
+                    all.push((key, value));
+                }
+                Ok(Members(all))
+            }
+        }
+        deserializer.deserialize_map(All)
+    }
 }
 
 /// Where the value of a member stands in an object's text; of equal keys the last, which readers take.
@@ -69,7 +193,8 @@ impl Session {
     /// # Errors
     /// When reading or writing fails.
     pub fn write_edited(&self, edit: &Edit, out: &mut dyn Write) -> io::Result<()> {
-        let mut touched: Vec<Ix> = edit.replaced.keys().chain(&edit.removed).chain(edit.inserted.keys()).copied().collect();
+        let mut touched: Vec<Ix> =
+            edit.replaced.keys().chain(edit.spliced.keys()).chain(&edit.removed).chain(edit.inserted.keys()).copied().collect();
         touched.sort_by_key(|ix| self[*ix].offset);
         touched.dedup();
         let mut at = 0;
@@ -97,7 +222,13 @@ impl Session {
                     at += 1;
                 }
             } else {
-                self.copy(start, end, out)?;
+                let mut from = start;
+                for splice in edit.spliced.get(&ix).into_iter().flatten() {
+                    self.copy(from, start + splice.range.start as u64, out)?;
+                    out.write_all(splice.text.as_bytes())?;
+                    from = start + splice.range.end as u64;
+                }
+                self.copy(from, end, out)?;
             }
         }
         self.copy(at, self.source().len(), out)?;
@@ -132,6 +263,20 @@ impl Session {
         Ok(())
     }
 
+    /// A record as it is when `edit` is done.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn record(&self, edit: &Edit, ix: Ix) -> io::Result<String> {
+        if let Some(record) = edit.replaced.get(&ix) {
+            return Ok(record.clone());
+        }
+        let payload = self.read(ix)?;
+        let Some(splices) = edit.spliced.get(&ix) else { return Ok(payload.text().into_owned()) };
+        let bytes = std::str::from_utf8(payload.bytes()).ok();
+        bytes.and_then(|text| with_splices(text, splices)).ok_or_else(|| io::Error::other("a record could not be edited"))
+    }
+
     /// The same edit done to every copy of a record that stands in the file more than once with the same bytes: copies that
     /// differ would be two entries with one id.
     ///
@@ -140,42 +285,60 @@ impl Session {
     pub fn with_copies(&self, mut edit: Edit) -> io::Result<Edit> {
         for (ix, entry) in self.all().filter(|(_, e)| e.is_node()) {
             let Some(latest) = entry.id.and_then(|id| self.find(id)).filter(|latest| *latest != ix) else { continue };
-            let Some(record) = edit.replaced.get(&latest) else { continue };
-            if self.read(ix)?.bytes() == self.read(latest)?.bytes() {
-                edit.replaced.insert(ix, record.clone());
+            let (record, splices) = (edit.replaced.get(&latest).cloned(), edit.spliced.get(&latest).cloned());
+            if (record.is_none() && splices.is_none()) || self.read(ix)?.bytes() != self.read(latest)?.bytes() {
+                continue;
             }
+            edit.replaced.extend(record.map(|record| (ix, record)));
+            edit.spliced.extend(splices.map(|splices| (ix, splices)));
         }
         Ok(edit)
     }
 
-    /// The edit that takes references to archives out: a copy of a session has no archives.
+    /// The edit that takes references to archives out as well: a copy of a session has no archives. What hangs on one hangs
+    /// on the nearest entry above it that stays.
     ///
     /// # Errors
     /// When an entry cannot be read.
-    pub fn without_archives(&self) -> io::Result<Edit> {
-        let mut edit = Edit { removed: self.all().filter(|(_, e)| e.kind == Kind::Archive).map(|(ix, _)| ix).collect(), ..Edit::default() };
-        if edit.removed.is_empty() {
+    pub fn without_archives(&self, mut edit: Edit) -> io::Result<Edit> {
+        let archives: Vec<Ix> = self.all().filter(|(_, e)| e.kind == Kind::Archive).map(|(ix, _)| ix).collect();
+        if archives.is_empty() {
             return Ok(edit);
         }
-        for (ix, entry) in self.all().filter(|(_, e)| e.is_node() && e.kind != Kind::Archive) {
-            let mut parent = self.parent(ix);
-            if parent.is_none_or(|p| self[p].kind != Kind::Archive) {
+        edit.removed.extend(&archives);
+        for (ix, _) in self.all().filter(|(_, e)| e.is_node()) {
+            if edit.removed.contains(&ix) {
                 continue;
             }
-            let mut last = entry.parent;
-            while let Some(archive) = parent.filter(|p| self[*p].kind == Kind::Archive) {
-                last = self[archive].parent;
-                parent = self.parent(archive);
-            }
-            let id = match last {
-                Parent::Root => None,
-                Parent::Id(id) => Some(self.name(id)),
+            let changed = edit.replaced.contains_key(&ix) || edit.spliced.contains_key(&ix);
+            let record = if changed { Some(self.record(&edit, ix)?) } else { None };
+            let parent = match &record {
+                Some(record) => Json::parse(record).unwrap_or(Json::Null).get("parentId").str().and_then(|id| self.by_id(id)),
+                None => self.parent(ix),
             };
-            let payload = self.read(ix)?;
-            let record = with_parent(&payload.text(), id).ok_or_else(|| io::Error::other("a record could not be edited"))?;
-            edit.replaced.insert(ix, record);
+            let Some(archive) = parent.filter(|parent| self[*parent].kind == Kind::Archive) else { continue };
+            let record = record.map_or_else(|| self.record(&edit, ix), Ok)?;
+            let record = with_parent(&record, self.parent_that_stays(archive, &edit.removed))
+                .ok_or_else(|| io::Error::other("a record could not be edited"))?;
+            edit.replace(ix, record);
         }
         Ok(edit)
+    }
+
+    /// The id that an entry's child names when the entry and others above it are removed: that of the nearest one above that
+    /// stays, or the one that is not in the file; none when nothing stands above.
+    #[must_use]
+    pub fn parent_that_stays(&self, ix: Ix, removed: &BTreeSet<Ix>) -> Option<&str> {
+        let mut ix = ix;
+        // A chain that leads back into itself ends after as many steps as there are entries.
+        for _ in 0..self.all().len() {
+            match (self[ix].parent, self.parent(ix)) {
+                (Parent::Root, _) => return None,
+                (Parent::Id(_), Some(parent)) if removed.contains(&parent) => ix = parent,
+                (Parent::Id(id), _) => return Some(self.name(id)),
+            }
+        }
+        None
     }
 }
 
@@ -199,6 +362,49 @@ mod tests {
     }
 
     #[test]
+    fn parts_go_with_their_commas() {
+        let rows = [
+            (r#"{"a":1,"b":2,"c":3}"#, "a", r#"{"b":2,"c":3}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, "b", r#"{"a":1,"c":3}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, "c", r#"{"a":1,"b":2}"#),
+            (r#"{ "a" : 1 , "b" : [2, {"b":1}] }"#, "a", r#"{ "b" : [2, {"b":1}] }"#),
+            (r#"{ "a" : 1 , "b" : [2, {"b":1}] }"#, "b", r#"{ "a" : 1 }"#),
+            (r#"{"a":1,"a":2,"b":3,"a":4}"#, "a", r#"{"b":3}"#),
+            (r#"{"b":3,"a":1,"c":0,"a":4,"a":5}"#, "a", r#"{"b":3,"c":0}"#),
+            (r#"{"a":1}"#, "a", "{}"),
+        ];
+        for (text, key, want) in rows {
+            let splices = without(&parts(text).unwrap(), |_, part| part.key == key);
+            assert_eq!(with_splices(text, &splices).unwrap(), want, "{text}");
+        }
+        let list = r#"[ {"n":0}, 1 ,"two" ]"#;
+        let values: Vec<&str> = parts(list).unwrap().into_iter().map(|part| list.get(part.value).unwrap()).collect();
+        assert_eq!(values, [r#"{"n":0}"#, "1", r#""two""#]);
+        assert_eq!(with_splices(list, &without(&parts(list).unwrap(), |n, _| n < 2)).unwrap(), r#"[ "two" ]"#);
+        assert_eq!((parts("[]"), parts("1"), parts("{broken")), (Some(Vec::new()), None, None));
+    }
+
+    #[test]
+    fn stretches_of_a_record_give_way_and_the_rest_is_copied() {
+        let text = "{\"type\":\"session\",\"version\":3}\n{\"type\":\"custom\",\"id\":\"a\",\"parentId\":null,\"data\":\"long\"}\n{\"type\":\"custom\",\"id\":\"a\",\"parentId\":null,\"data\":\"long\"}\n";
+        let session = Session::open(Source::memory(text.as_bytes())).unwrap();
+        let a = session.by_id("a").unwrap();
+        let splices = vec![
+            Splice { range: 1..1, text: "\"new\":1,".to_owned() },
+            Splice { range: member(text.lines().nth(1).unwrap(), "data").unwrap(), text: "0".to_owned() },
+        ];
+        let edit = Edit { spliced: [(a, splices)].into(), ..Edit::default() };
+        let want = r#"{"new":1,"type":"custom","id":"a","parentId":null,"data":0}"#;
+        assert_eq!(session.record(&edit, a).unwrap(), want);
+        let mut out = Vec::new();
+        session.write_edited(&session.with_copies(edit.clone()).unwrap(), &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{}\n{want}\n{want}\n", text.lines().next().unwrap()));
+        let mut edit = edit;
+        edit.replace(a, "{}".to_owned());
+        assert_eq!((session.record(&edit, a).unwrap().as_str(), edit.spliced.len()), ("{}", 0));
+    }
+
+    #[test]
     fn what_is_not_edited_is_copied() {
         let text = "{\"type\":\"session\",\"version\":3}\r\n{broken\n\n{\"type\":\"custom\",\"id\":\"a\",\"parentId\":null}\n{\"type\":\"custom\",\"id\":\"b\",\"parentId\":\"a\"}";
         let session = Session::open(Source::memory(text.as_bytes())).unwrap();
@@ -209,8 +415,12 @@ mod tests {
         };
         assert_eq!(written(&Edit::default()), text);
         let (a, b) = (session.by_id("a").unwrap(), session.by_id("b").unwrap());
-        let edit =
-            Edit { replaced: [(b, "{}".to_owned())].into(), inserted: [(b, "new".to_owned())].into(), removed: [a].into(), appended: None };
+        let edit = Edit {
+            replaced: [(b, "{}".to_owned())].into(),
+            inserted: [(b, "new".to_owned())].into(),
+            removed: [a].into(),
+            ..Edit::default()
+        };
         assert_eq!(written(&edit), "{\"type\":\"session\",\"version\":3}\r\n{broken\n\nnew\n{}");
     }
 }

@@ -131,6 +131,12 @@ impl Findings<'_> {
     fn id(&self, ix: Ix) -> &str {
         self.session.id(ix)
     }
+
+    fn sorted(self) -> Vec<Problem> {
+        let mut list = self.list;
+        list.sort_by_key(|p| (p.line.unwrap_or(0), p.offset.unwrap_or(0)));
+        list
+    }
 }
 
 /// Finds everything that is wrong with a session's bytes, tree and payloads. `blobs` is the folder of externalized data.
@@ -138,6 +144,21 @@ impl Findings<'_> {
 /// # Errors
 /// When an entry cannot be read.
 pub fn find(session: &Session, path: &Path, blobs: Option<&FsPath>) -> io::Result<Vec<Problem>> {
+    let mut findings = structure(session, path)?;
+    pictures(&mut findings, blobs)?;
+    Ok(findings.sorted())
+}
+
+/// What is wrong with a session's bytes and tree: everything that can be an error, without a look at the payloads, which may
+/// be gigabytes of images.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn of_structure(session: &Session, path: &Path) -> io::Result<Vec<Problem>> {
+    Ok(structure(session, path)?.sorted())
+}
+
+fn structure<'s>(session: &'s Session, path: &Path) -> io::Result<Findings<'s>> {
     let mut findings = Findings { session, list: lines(session) };
     name_entries(&mut findings);
     header(&mut findings);
@@ -145,10 +166,7 @@ pub fn find(session: &Session, path: &Path, blobs: Option<&FsPath>) -> io::Resul
     tree(&mut findings, path);
     pairs(&mut findings);
     context_pairs(&mut findings, path)?;
-    pictures(&mut findings, blobs)?;
-    let mut list = findings.list;
-    list.sort_by_key(|p| (p.line.unwrap_or(0), p.offset.unwrap_or(0)));
-    Ok(list)
+    Ok(findings)
 }
 
 /// What stands beside a session file that a finished write would not have left: temporary and backup copies of it. They are

@@ -123,6 +123,9 @@ pub enum StoreError {
     },
 }
 
+/// What fails when the folder that archives of many sessions go to is not there.
+pub(crate) const MAKE_ARCHIVES: &str = "make the folder of archives";
+
 impl StoreError {
     /// True for the errors that mean "another program was here": the process ends with exit code 5, and
     /// the same command may succeed when run again.
@@ -181,7 +184,10 @@ impl StoreError {
             Self::Exists { .. } => Some("--overwrite replaces it".to_owned()),
             Self::NotAFile { .. } | Self::Unsound { .. } => None,
             Self::NoSpace { .. } => Some(NO_SPACE.to_owned()),
-            Self::Io { source, .. } => match source.kind() {
+            Self::Io { source, doing, .. } => match source.kind() {
+                io::ErrorKind::NotFound if *doing == MAKE_ARCHIVES => {
+                    Some("make the folder that --archive-dir names, or leave it out to archive beside the session".to_owned())
+                }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::WriteZero => Some(NO_SPACE.to_owned()),
                 _ => None,
             },

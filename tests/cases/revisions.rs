@@ -459,3 +459,42 @@ fn a_compaction_goes_on_from_a_pruned_session_and_pruning_from_a_compacted() {
     assert_eq!(run.last("s.jsonl")["id"], "end");
     assert_eq!(check(&run, &[])["problems"], json!([]));
 }
+
+#[test]
+fn a_folder_of_archives_is_used_without_a_new_archive_and_named_when_it_is_missing() {
+    let run = session();
+    let before = run.bytes("s.jsonl");
+    let lost = run.go(&["prune", "s.jsonl", "--archive-dir", "no/such", "--min-savings", "0", "--protect-tokens", "0"]);
+    assert_eq!(lost.code, 1);
+    assert!(
+        lost.stderr().contains("no/such") && lost.stderr().contains("hint: make the folder that --archive-dir names"),
+        "{}",
+        lost.stderr()
+    );
+    assert!(run.bytes("s.jsonl") == before);
+    fs::create_dir(run.path("kept")).unwrap();
+    let there: &[&str] = &["--archive-dir", "kept"];
+    prune(&run, &[ALL, there]);
+    assert!(run.bytes("s.jsonl") != before);
+    let elsewhere = run.go(&["prune", "s.jsonl", "--restore", "1"]);
+    assert!(elsewhere.stderr().contains("hint: archives stand in SESSION.archive"), "{}", elsewhere.stderr());
+    let receipt = prune(&run, &[&["--restore", "1", "--no-archive", "--yes"], there]);
+    assert_eq!((&receipt["reason"], &receipt["archive_revision"]), (&json!("restored"), &Value::Null), "{receipt}");
+}
+
+#[test]
+fn a_reference_leaves_the_files_own_leaf_where_it_is_when_another_branch_is_pruned() {
+    let text = s::words(8_000);
+    let mut lines = vec![s::header(), s::user("u1", s::ROOT, "go")];
+    for n in 1..3 {
+        let (call, reply, result) = (format!("c{n}"), format!("a{n}"), format!("t{n}"));
+        lines.push(s::assistant(&reply, "u1", json!([s::call(&call, "bash", json!({"command": "ls"}))])));
+        lines.push(s::tool_result(&result, &*reply, &call, "bash", &text));
+    }
+    let run = Run::of(s::file(&lines));
+    assert_eq!(prune(&run, &[ALL, &["--leaf", "t1"]])["action"], "pruned");
+    let lines = run.lines("s.jsonl");
+    assert_eq!(lines.last().unwrap()["id"], "t2");
+    assert_eq!(lines.last().unwrap()["parentId"], lines[lines.len() - 2]["id"]);
+    assert_eq!(run.json(&["inspect", "s.jsonl"])["leaf"], "t2");
+}

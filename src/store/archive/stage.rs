@@ -3,7 +3,7 @@
 
 use super::super::fault::{self, Step};
 use super::super::temp::{self, TempFile, Tracked};
-use super::super::{Fingerprint, StoreError, fingerprint, paths, space};
+use super::super::{Fingerprint, MAKE_ARCHIVES, StoreError, fingerprint, paths, space};
 use super::{DIGEST, HEADER, Kind, MAGIC, PIECE, Reference, Section, VERSION, ZSTD, file_name, folder, list, pour, verify};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
@@ -141,7 +141,7 @@ impl Staged {
 /// Makes the folder when it is not there, private whatever the umask, and a temporary file in it. Both belong to whom the
 /// session belongs, as far as this process may give them away.
 fn place(path: &Path, file: &str, owner: &fs::Metadata) -> Result<(Folder, TempFile), StoreError> {
-    let making = || StoreError::io(path, "make the folder of archives");
+    let making = || StoreError::io(path, MAKE_ARCHIVES);
     let mut attempt = 1;
     loop {
         fault::at(Step::ArchiveFolder).map_err(making())?;
