@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`session`] | what is there: the index over raw lines, the tree, the context a model sees, everything that is wrong |
 //! | [`engine`] | the rules: counting, triggers, the window, the cut, files, the text for a summarizer, the entry |
+//! | [`frames`] | the pictures: fonts, shapes, layout, PNG files |
 //! | [`summarize`] | the words: the offline summarizer and the stub |
 //! | [`store`] | the only writer: fingerprints, locks, appends, new files, rewrites with their archives |
 //! | [`run`] | the loop that brings them together, one file a kind of job |
@@ -34,6 +35,7 @@
 
 pub mod cli;
 pub mod engine;
+pub mod frames;
 pub mod models;
 pub mod run;
 pub mod session;

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+mod fonts;
 mod pages;
 mod picture;
 mod readme;
@@ -63,6 +64,18 @@ enum Command {
         #[arg(default_value = "assets/overview.svg")]
         file: PathBuf,
     },
+    /// Derive the glyph files from the font files of the packages that have them
+    Fonts {
+        /// Folder to write to
+        #[arg(default_value = "assets/fonts")]
+        dir: PathBuf,
+        /// Where the Debian packages xfonts-base and unifont are installed
+        #[arg(long, default_value = "/")]
+        root: PathBuf,
+        /// unscii_8.py of the Python package unscii
+        #[arg(long)]
+        unscii: PathBuf,
+    },
     /// Be epitome: what the picture shows is printed by the code itself
     #[command(hide = true, disable_help_flag = true)]
     Epitome {
@@ -85,6 +98,7 @@ fn main() -> Result<ExitCode> {
         Command::Man { dir } => said("manual pages", pages::man(&dir)?, &dir)?,
         Command::Completions { dir } => said("completions", pages::completions(&dir)?, &dir)?,
         Command::Readme { file } => readme::write(&file)?,
+        Command::Fonts { dir, root, unscii } => said("glyph files", fonts::write(&root, &unscii, &dir)?, &dir)?,
         Command::Picture { file } => picture::write(&file)?,
         Command::Epitome { arguments } => {
             let words = std::iter::once(OsString::from("epitome")).chain(arguments);

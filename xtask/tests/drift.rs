@@ -1,6 +1,6 @@
 //! Everything that is generated and committed, generated anew and compared byte for byte: a flag, a help text or an
 //! output that changes without its page fails here.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -77,4 +77,37 @@ fn a_readme_without_markers_is_refused_and_left_alone() {
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("is missing"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "# nothing\n");
+}
+
+/// Derives the glyph files anew where the packages are: below `EPITOME_FONT_ROOT`, else installed; the Python module is named
+/// by `EPITOME_UNSCII`.
+#[test]
+fn glyph_files_are_derived_from_their_packages() {
+    let root = PathBuf::from(std::env::var_os("EPITOME_FONT_ROOT").unwrap_or_else(|| "/".into()));
+    let module = std::env::var_os("EPITOME_UNSCII").map(PathBuf::from).filter(|module| module.is_file());
+    let there = ["usr/share/fonts/X11/misc/8x13.pcf.gz", "usr/share/unifont/unifont.hex"].iter().all(|file| root.join(file).is_file());
+    let Some(module) = module.filter(|_| there) else {
+        println!("skipped: the packages with the fonts are not all here");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .arg("fonts")
+        .arg(dir.path())
+        .arg("--root")
+        .arg(&root)
+        .arg("--unscii")
+        .arg(&module)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (name, bytes) in files(dir.path()) {
+        // What zstd makes of them may change with its version; what they hold may not.
+        let committed = fs::read(root_file(&name)).unwrap();
+        assert!(zstd::decode_all(bytes.as_slice()).unwrap() == zstd::decode_all(committed.as_slice()).unwrap(), "{name}");
+    }
+}
+
+fn root_file(name: &str) -> PathBuf {
+    root().join("assets/fonts").join(name)
 }

@@ -1,0 +1,14 @@
+//! History as pictures: text printed in pixel fonts on frames that a vision model reads back.
+//!
+//! Local and deterministic: no model, no key, no network. Every frame is read back before it is written anywhere, by
+//! matching its pixels against the font, so that what a frame says is known and not hoped for.
+//!
+//! - [`font`]: glyphs, and what pixels say
+//! - [`shape`]: fonts, cells, frame sizes, and what providers bill
+//! - [`layout`]: pages, and where each character stands
+//! - [`render`]: pixels and PNG files
+
+pub mod font;
+pub mod layout;
+pub mod render;
+pub mod shape;

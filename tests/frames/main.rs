@@ -1,0 +1,4 @@
+//! Frames as the reference draws them, as they read back, and as sessions carry them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice, clippy::print_stdout)]
+
+mod golden;
