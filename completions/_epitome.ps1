@@ -34,6 +34,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         }
         'epitome;inspect' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
+            [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
             [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
@@ -62,6 +63,9 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'More detail; twice for still more [default: off]')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'More detail; twice for still more [default: off]')
             [CompletionResult]::new('--no-config', '--no-config', [CompletionResultType]::ParameterName, 'Read no config file [default: off]')
+            [CompletionResult]::new('--needs-compaction', '--needs-compaction', [CompletionResultType]::ParameterName, 'Only whether an automatic compaction would act; exit code 0 when any session asks for it, 3 when none does [default: off]')
+            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]')
+            [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]')
             [CompletionResult]::new('--exact', '--exact', [CompletionResultType]::ParameterName, 'Count every token instead of extrapolating large sessions [default: off]')
             [CompletionResult]::new('--check', '--check', [CompletionResultType]::ParameterName, 'Only what is wrong; exit code 4 when there are errors [default: off]')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
@@ -72,6 +76,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         }
         'epitome;compact' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
+            [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
             [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
@@ -90,6 +95,8 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--archive-dir', '--archive-dir', [CompletionResultType]::ParameterName, 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
+            [CompletionResult]::new('--out-dir', '--out-dir', [CompletionResultType]::ParameterName, 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]')
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Stop when N sessions were changed [default: none]')
             [CompletionResult]::new('--strategy', '--strategy', [CompletionResultType]::ParameterName, 'How to compact: context-full, off [default: context-full]')
             [CompletionResult]::new('--trigger', '--trigger', [CompletionResultType]::ParameterName, 'When to compact: manual, auto, idle [default: manual for one session, auto for several]')
             [CompletionResult]::new('--keep-from', '--keep-from', [CompletionResultType]::ParameterName, 'The message to keep from, one of the cut''s candidates [default: chosen by --keep-recent-tokens]')
@@ -110,6 +117,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--in-place', '--in-place', [CompletionResultType]::ParameterName, 'Change several sessions in place [default: off]')
             [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Replace a target that is there already [default: off]')
             [CompletionResult]::new('--exit-code', '--exit-code', [CompletionResultType]::ParameterName, 'Exit code 3 when there was nothing to do [default: off]')
+            [CompletionResult]::new('--auto-continue', '--auto-continue', [CompletionResultType]::ParameterName, 'When the threshold asked for it: tell the agent to go on with the task on its own [default: off]')
             [CompletionResult]::new('--allow-growth', '--allow-growth', [CompletionResultType]::ParameterName, 'Write the compaction even when the context does not shrink [default: off]')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
@@ -119,6 +127,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         }
         'epitome;prune' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
+            [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
             [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
@@ -137,6 +146,8 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--archive-dir', '--archive-dir', [CompletionResultType]::ParameterName, 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
+            [CompletionResult]::new('--out-dir', '--out-dir', [CompletionResultType]::ParameterName, 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]')
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Stop when N sessions were changed [default: none]')
             [CompletionResult]::new('--protect-tokens', '--protect-tokens', [CompletionResultType]::ParameterName, 'Tokens of the newest results that age does not touch [default: 40000]')
             [CompletionResult]::new('--min-savings', '--min-savings', [CompletionResultType]::ParameterName, 'Tokens that all of it must save, or nothing is pruned [default: 20000]')
             [CompletionResult]::new('--min-result-tokens', '--min-result-tokens', [CompletionResultType]::ParameterName, 'Tokens below which age does not touch a result [default: 50]')
@@ -172,6 +183,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         }
         'epitome;branch-summary' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
+            [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
             [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
@@ -190,6 +202,8 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--archive-dir', '--archive-dir', [CompletionResultType]::ParameterName, 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]')
+            [CompletionResult]::new('--out-dir', '--out-dir', [CompletionResultType]::ParameterName, 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]')
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Stop when N sessions were changed [default: none]')
             [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'The leaf that was left: an entry''s id or an unambiguous beginning of one (required)')
             [CompletionResult]::new('--to', '--to', [CompletionResultType]::ParameterName, 'The entry at which the work goes on (required)')
             [CompletionResult]::new('--token-budget', '--token-budget', [CompletionResultType]::ParameterName, 'Tokens of messages that the summary sees, the newest first [default: the window less 16384]')

@@ -67,13 +67,17 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__branch__subcmd__summary)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --overwrite --exit-code --from --to --token-budget --instructions --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --from --to --token-budget --instructions --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shard)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -146,6 +150,14 @@ _epitome() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -173,13 +185,17 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__compact)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --summarizer --allow-growth --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --summarizer --auto-continue --allow-growth --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shard)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -252,6 +268,14 @@ _epitome() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -371,13 +395,17 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__inspect)
-            opts="-0 -q -v -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --show --exact --check --fail-on --allow --keep-from --help --version"
+            opts="-0 -q -v -l -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --show --needs-compaction --list --exact --check --fail-on --allow --keep-from --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shard)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -446,7 +474,7 @@ _epitome() {
                     return 0
                     ;;
                 --show)
-                    COMPREPLY=($(compgen -W "overview tree path context transcript cut sizes prune files summary revisions problems settings all" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "overview tree path context transcript cut sizes triggers prune files summary revisions problems settings all" -- "${cur}"))
                     return 0
                     ;;
                 --fail-on)
@@ -469,13 +497,17 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__prune)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --overwrite --exit-code --protect-tokens --min-savings --min-result-tokens --no-superseded --no-useless --stale --stale-suffix-tokens --stale-idle-minutes --protect --protect-last-turn --restore --no-archive --yes --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --protect-tokens --min-savings --min-result-tokens --no-superseded --no-useless --stale --stale-suffix-tokens --stale-idle-minutes --protect --protect-last-turn --restore --no-archive --yes --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shard)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -548,6 +580,14 @@ _epitome() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -30,6 +30,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
         }
         &'epitome;inspect'= {
             cand --files-from 'Read more sessions from FILE, one a line; - for standard input [default: none]'
+            cand --shard 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]'
             cand --leaf 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]'
             cand --jobs 'Sessions that are worked on side by side [default: the number of cores]'
             cand --color 'Colour [default: auto]'
@@ -58,6 +59,9 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand -v 'More detail; twice for still more [default: off]'
             cand --verbose 'More detail; twice for still more [default: off]'
             cand --no-config 'Read no config file [default: off]'
+            cand --needs-compaction 'Only whether an automatic compaction would act; exit code 0 when any session asks for it, 3 when none does [default: off]'
+            cand -l 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]'
+            cand --list 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]'
             cand --exact 'Count every token instead of extrapolating large sessions [default: off]'
             cand --check 'Only what is wrong; exit code 4 when there are errors [default: off]'
             cand -h 'Print help (see more with ''--help'')'
@@ -67,6 +71,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
         }
         &'epitome;compact'= {
             cand --files-from 'Read more sessions from FILE, one a line; - for standard input [default: none]'
+            cand --shard 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]'
             cand --leaf 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]'
             cand --jobs 'Sessions that are worked on side by side [default: the number of cores]'
             cand --color 'Colour [default: auto]'
@@ -85,6 +90,8 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand --archive-dir 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]'
             cand -o 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]'
             cand --output 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]'
+            cand --out-dir 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]'
+            cand --limit 'Stop when N sessions were changed [default: none]'
             cand --strategy 'How to compact: context-full, off [default: context-full]'
             cand --trigger 'When to compact: manual, auto, idle [default: manual for one session, auto for several]'
             cand --keep-from 'The message to keep from, one of the cut''s candidates [default: chosen by --keep-recent-tokens]'
@@ -105,6 +112,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand --in-place 'Change several sessions in place [default: off]'
             cand --overwrite 'Replace a target that is there already [default: off]'
             cand --exit-code 'Exit code 3 when there was nothing to do [default: off]'
+            cand --auto-continue 'When the threshold asked for it: tell the agent to go on with the task on its own [default: off]'
             cand --allow-growth 'Write the compaction even when the context does not shrink [default: off]'
             cand -h 'Print help'
             cand --help 'Print help'
@@ -113,6 +121,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
         }
         &'epitome;prune'= {
             cand --files-from 'Read more sessions from FILE, one a line; - for standard input [default: none]'
+            cand --shard 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]'
             cand --leaf 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]'
             cand --jobs 'Sessions that are worked on side by side [default: the number of cores]'
             cand --color 'Colour [default: auto]'
@@ -131,6 +140,8 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand --archive-dir 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]'
             cand -o 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]'
             cand --output 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]'
+            cand --out-dir 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]'
+            cand --limit 'Stop when N sessions were changed [default: none]'
             cand --protect-tokens 'Tokens of the newest results that age does not touch [default: 40000]'
             cand --min-savings 'Tokens that all of it must save, or nothing is pruned [default: 20000]'
             cand --min-result-tokens 'Tokens below which age does not touch a result [default: 50]'
@@ -165,6 +176,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
         }
         &'epitome;branch-summary'= {
             cand --files-from 'Read more sessions from FILE, one a line; - for standard input [default: none]'
+            cand --shard 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]'
             cand --leaf 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]'
             cand --jobs 'Sessions that are worked on side by side [default: the number of cores]'
             cand --color 'Colour [default: auto]'
@@ -183,6 +195,8 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand --archive-dir 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]'
             cand -o 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]'
             cand --output 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]'
+            cand --out-dir 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]'
+            cand --limit 'Stop when N sessions were changed [default: none]'
             cand --from 'The leaf that was left: an entry''s id or an unambiguous beginning of one (required)'
             cand --to 'The entry at which the work goes on (required)'
             cand --token-budget 'Tokens of messages that the summary sees, the newest first [default: the window less 16384]'

@@ -32,6 +32,7 @@ complete -c epitome -n "__fish_epitome_needs_command" -f -a "prune" -d 'Make a s
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -59,6 +60,7 @@ context\t'What the model sees'
 transcript\t'What a person saw, with a divider where each compaction fired'
 cut\t'Where a compaction would cut'
 sizes\t'Bytes and tokens by kind and tool, and the largest entries'
+triggers\t'What asks for a compaction, and what --trigger auto would do'
 prune\t'Tool results that pruning would blank'
 files\t'Files that a compaction would record'
 summary\t'The summary that the offline summarizer would write, with its sources'
@@ -75,11 +77,14 @@ complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l json -d 'One
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s q -l quiet -d 'No notes and warnings [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s v -l verbose -d 'More detail; twice for still more [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l no-config -d 'Read no config file [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l needs-compaction -d 'Only whether an automatic compaction would act; exit code 0 when any session asks for it, 3 when none does [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s l -l list -d 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l exact -d 'Count every token instead of extrapolating large sessions [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l check -d 'Only what is wrong; exit code 4 when there are errors [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -101,6 +106,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l summary-toke
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l limit -d 'Stop when N sessions were changed [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, off [default: context-full]' -r -f -a "context-full\t'A summary of what is old'
 off\t'Only report'"
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l trigger -d 'When to compact: manual, auto, idle [default: manual for one session, auto for several]' -r -f -a "manual\t'Now'
@@ -120,10 +127,12 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -s n -l dry-run
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s i -l in-place -d 'Change several sessions in place [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l overwrite -d 'Replace a target that is there already [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l auto-continue -d 'When the threshold asked for it: tell the agent to go on with the task on its own [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth -d 'Write the compaction even when the context does not shrink [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -145,6 +154,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l summary-tokens
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l limit -d 'Stop when N sessions were changed [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-tokens -d 'Tokens of the newest results that age does not touch [default: 40000]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l min-savings -d 'Tokens that all of it must save, or nothing is pruned [default: 20000]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l min-result-tokens -d 'Tokens below which age does not touch a result [default: 50]' -r
@@ -170,6 +181,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l yes -d 'Yes, w
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -191,6 +203,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l summa
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l limit -d 'Stop when N sessions were changed [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l from -d 'The leaf that was left: an entry\'s id or an unambiguous beginning of one (required)' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l to -d 'The entry at which the work goes on (required)' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l token-budget -d 'Tokens of messages that the summary sees, the newest first [default: the window less 16384]' -r

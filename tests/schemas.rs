@@ -106,6 +106,7 @@ const SHOWS: &[&str] = &[
     "context",
     "transcript",
     "cut",
+    "triggers",
     "sizes",
     "prune",
     "files",
@@ -122,7 +123,7 @@ fn inspect_prints_what_its_schema_says() {
     let mut promise = Promise::of("inspect", "report");
     let mut failed = 0;
     let shows = SHOWS.iter().map(|show| vec!["inspect", "--show", show, "--keep-recent-tokens", "200"]);
-    let others = [vec!["inspect"], vec!["inspect", "--check"], vec!["inspect", "--exact"]];
+    let others = [vec!["inspect"], vec!["inspect", "--check"], vec!["inspect", "--exact"], vec!["inspect", "--needs-compaction"]];
     for call in shows.chain(others) {
         let output = epitome(&call, &sessions);
         let lines = lines(&output.stdout);
@@ -321,9 +322,9 @@ fn the_lists_of_the_schemas_are_those_of_the_code() {
     let nothing = names!(Nothing by code: Empty, JustCompacted, Fits, NoSafeCut);
     assert_eq!(strings(&inspect["$defs"]["reasonNothing"]["enum"]), nothing);
     let receipt = &compact["$defs"]["receipt"]["properties"];
-    assert_eq!(strings(&receipt["action"]["enum"]), names!(Action by name: Compacted, Nothing, Refused));
+    assert_eq!(strings(&receipt["action"]["enum"]), names!(Action by name: Compacted, Promoted, Nothing, Refused));
     let triggers = names!(Reason by name: Manual, Overflow, Incomplete, Threshold, Idle);
-    assert_eq!(strings(&receipt["triggers"]["properties"]["reason"]["enum"]), triggers);
+    assert_eq!(strings(&compact["$defs"]["triggers"]["properties"]["reason"]["enum"]), triggers);
     let left_out = names!(LeftOut by code: FailedTurn, Excluded, Useless);
     assert_eq!(strings(&receipt["dropped"]["items"]["properties"]["why"]["enum"]), left_out);
     let reasons = strings(&compact["$defs"]["reason"]["enum"]);

@@ -1,74 +1,15 @@
-//! Many sessions side by side: what was named becomes a list, the list is worked on by several threads, and what each says
-//! is printed in order. One that fails does not stop the others.
+//! Many sessions side by side: the list is worked on by several threads, and what each says is printed in order. One that
+//! fails does not stop the others.
 
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::args::Common;
-use super::{Status, Usage, output};
+pub(super) use super::sources::{Item, Items, items};
+use super::{Status, Writer, output};
 use crate::run::{Input, RunError};
 use crate::session::SessionError;
-
-/// A session to work on.
-pub(super) struct Item {
-    pub input: Input,
-    /// Found in a folder: if it is no session it is passed over.
-    pub found: bool,
-}
-
-/// What was named on the command line, as a list.
-pub(super) struct Items {
-    pub list: Vec<Item>,
-    /// More than one session may be meant: folders, lists, several names.
-    pub several: bool,
-}
-
-/// Makes the list.
-pub(super) fn items(common: &Common) -> anyhow::Result<Items> {
-    let stdin =
-        common.sessions.iter().filter(|p| p.as_os_str() == "-").count() + usize::from(common.files_from.as_deref() == Some(Path::new("-")));
-    if stdin > 1 {
-        return Err(Usage::new("standard input can be read once only", "name - once, or in --files-from"));
-    }
-    let mut named: Vec<PathBuf> = common.sessions.clone();
-    if let Some(list) = &common.files_from {
-        named.extend(read_list(list, common.null)?);
-    }
-    if named.is_empty() && common.files_from.is_none() {
-        return Err(Usage::new("no session was named", "name a session file, a folder, or - for standard input"));
-    }
-    let mut several = named.len() > 1 || common.files_from.is_some();
-    let mut list = Vec::new();
-    for path in named {
-        if path.as_os_str() == "-" {
-            list.push(Item { input: Input::Stdin, found: false });
-        } else if path.is_dir() {
-            several = true;
-            let files = walkdir::WalkDir::new(&path).sort_by_file_name().into_iter().flatten();
-            let files = files.filter(|e| e.file_type().is_file() && e.path().extension().is_some_and(|x| x == "jsonl"));
-            list.extend(files.map(|e| Item { input: Input::File(e.into_path()), found: true }));
-        } else {
-            list.push(Item { input: Input::File(path), found: false });
-        }
-    }
-    Ok(Items { list, several })
-}
-
-fn read_list(list: &Path, null: bool) -> anyhow::Result<Vec<PathBuf>> {
-    use std::os::unix::ffi::OsStringExt;
-    let mut bytes = Vec::new();
-    let from = |error: io::Error| anyhow::Error::new(error).context(format!("{}: cannot read the list", list.display()));
-    if list.as_os_str() == "-" {
-        io::stdin().lock().read_to_end(&mut bytes).map_err(from)?;
-    } else {
-        std::fs::File::open(list).and_then(|mut f| f.read_to_end(&mut bytes)).map_err(from)?;
-    }
-    let end = if null { b'\0' } else { b'\n' };
-    let lines = bytes.split(|b| *b == end).map(|line| if null { line } else { line.strip_suffix(b"\r").unwrap_or(line) });
-    Ok(lines.filter(|line| !line.is_empty()).map(|line| PathBuf::from(std::ffi::OsString::from_vec(line.to_vec()))).collect())
-}
 
 /// What one session gave.
 pub(super) struct Said {
@@ -77,37 +18,96 @@ pub(super) struct Said {
     pub status: Status,
 }
 
-/// Works on all of them and prints what they say, in order. Returns the status of each.
-pub(super) fn run(
+impl Said {
+    /// The same, with what it adds to the totals.
+    pub(super) fn tallied(self, tally: Tally) -> Output {
+        Output { tally: Some(tally), ..self.into() }
+    }
+}
+
+/// What was done to one session, for the totals.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    /// The receipt's action.
+    pub action: &'static str,
+    /// The session was changed, or would be.
+    pub changed: bool,
+    /// Tokens that its context lost.
+    pub tokens: u64,
+    /// Bytes that the file lost.
+    pub bytes: u64,
+}
+
+/// What is printed of one session. Paths need not be text.
+pub(super) struct Output {
+    pub out: Vec<u8>,
+    pub err: String,
+    pub status: Status,
+    pub tally: Option<Tally>,
+}
+
+impl From<Said> for Output {
+    fn from(said: Said) -> Output {
+        Output { out: said.out.into_bytes(), err: said.err, status: said.status, tally: None }
+    }
+}
+
+/// Works on all sessions and prints what they say, in order. Returns the status of all.
+pub(super) fn run<O: Into<Output>>(
     common: &Common,
     items: &Items,
-    receipts_to_stderr: bool,
-    work: impl Fn(&Item) -> Result<Said, RunError> + Sync,
+    work: impl Fn(&Item) -> Result<O, RunError> + Sync,
 ) -> anyhow::Result<Status> {
+    Ok(all(common, items, &How { to_stderr: false, limit: None, totals: false }, work)?.0)
+}
+
+/// The same for a command that writes: receipts give way to a session on standard output, and totals come last.
+pub(super) fn write<O: Into<Output>>(
+    common: &Common,
+    items: &Items,
+    writer: &Writer<'_>,
+    work: impl Fn(&Item) -> Result<O, RunError> + Sync,
+) -> anyhow::Result<Status> {
+    let how = How { to_stderr: writer.to_stdout(items), limit: writer.limit(), totals: items.several };
+    let (status, totals) = all(common, items, &how, work)?;
+    if how.totals && !common.quiet && totals.sessions > 0 {
+        writeln!(io::stderr(), "epitome: {}", totals.text(items.list.len() as u64))?;
+    }
+    Ok(status)
+}
+
+struct How {
+    to_stderr: bool,
+    limit: Option<u64>,
+    totals: bool,
+}
+
+fn all<O: Into<Output>>(
+    common: &Common,
+    items: &Items,
+    how: &How,
+    work: impl Fn(&Item) -> Result<O, RunError> + Sync,
+) -> anyhow::Result<(Status, Totals)> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = common.jobs.map_or(cores, usize::from).min(items.list.len()).max(1);
-    let next = AtomicUsize::new(0);
-    let printer =
-        Mutex::new(Printer { waiting: std::collections::BTreeMap::new(), next: 0, statuses: Vec::new(), passed_over: 0, failure: None });
-    let one = |at: usize, item: &Item| {
-        let said = match work(item) {
-            Err(RunError::Session(SessionError::NotASession)) if item.found => None,
-            Err(error) => Some(failed(common, item, &error)),
-            Ok(said) => Some(said),
-        };
-        if let Ok(mut printer) = printer.lock() {
-            printer.waiting.insert(at, said);
-            printer.flush(common, receipts_to_stderr);
-        }
-    };
+    let gate = Gate { limit: how.limit, ..Gate::default() };
+    let printer = Mutex::new(Printer::default());
     let worker = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.list.get(at) else { break };
+        while let Some(turn) = gate.enter() {
+            let Some(item) = items.list.get(turn.at) else { break };
             if printer.lock().map_or(true, |p| p.failure.is_some()) {
                 break;
             }
-            one(at, item);
+            let output = match work(item) {
+                Err(RunError::Session(SessionError::NotASession)) if item.found => None,
+                Err(error) => Some(failed(common, item, &error)),
+                Ok(said) => Some(said.into()),
+            };
+            turn.leave(output.as_ref().and_then(|output| output.tally).is_some_and(|tally| tally.changed));
+            if let Ok(mut printer) = printer.lock() {
+                printer.waiting.insert(turn.at, output);
+                printer.flush(common, how.to_stderr);
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -118,19 +118,118 @@ pub(super) fn run(
     if let Some(failure) = printer.failure {
         return Err(failure.into());
     }
-    if printer.passed_over > 0 && !common.quiet {
-        let files = output::counted(printer.passed_over, "file");
+    if printer.totals.passed_over > 0 && !common.quiet {
+        let files = output::counted(printer.totals.passed_over, "file");
         writeln!(io::stderr(), "epitome: {files} passed over: no session")?;
     }
-    Ok(Status::of_all(&printer.statuses))
+    Ok((Status::of_all(&printer.statuses), printer.totals))
+}
+
+/// Lets sessions be worked on in their order, and no more of them than may be changed.
+///
+/// A session is begun only when it may be changed even if all that are being worked on turn out to be: so it is always the
+/// first ones in the list that are changed, whatever the number of threads.
+#[derive(Default)]
+struct Gate {
+    limit: Option<u64>,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    next: usize,
+    /// Being worked on.
+    inside: u64,
+    changed: u64,
+}
+
+/// One session's turn; it ends when this goes.
+struct Turn<'a> {
+    gate: &'a Gate,
+    at: usize,
+    changed: std::cell::Cell<bool>,
+}
+
+impl Gate {
+    /// The next session's turn; `None` when as many were changed as may be.
+    fn enter(&self) -> Option<Turn<'_>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(limit) = self.limit {
+            while state.changed < limit && state.changed + state.inside >= limit {
+                state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.changed >= limit {
+                return None;
+            }
+        }
+        let at = state.next;
+        state.next += 1;
+        state.inside += 1;
+        Some(Turn { gate: self, at, changed: std::cell::Cell::new(false) })
+    }
+}
+
+impl Turn<'_> {
+    /// Tells whether the session was changed.
+    fn leave(&self, changed: bool) {
+        self.changed.set(changed);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.gate.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.inside -= 1;
+        state.changed += u64::from(self.changed.get());
+        drop(state);
+        self.gate.freed.notify_all();
+    }
+}
+
+/// What came of all sessions.
+#[derive(Debug, Default)]
+struct Totals {
+    sessions: u64,
+    passed_over: u64,
+    actions: BTreeMap<&'static str, u64>,
+    tokens: u64,
+    bytes: u64,
+}
+
+/// Actions in the order in which the totals name them.
+const ACTIONS: &[&str] =
+    &["compacted", "promoted", "pruned", "repaired", "restored", "summarized", "exported", "nothing", "refused", "failed"];
+
+impl Totals {
+    /// The line that comes last; `listed` sessions and other files were to be looked at.
+    fn text(&self, listed: u64) -> String {
+        let actions: Vec<String> = ACTIONS
+            .iter()
+            .filter_map(|action| self.actions.get(action).map(|count| format!("{action} {}", output::number(*count))))
+            .collect();
+        let mut text = format!("{}: {}", output::counted(self.sessions, "session"), actions.join(", "));
+        let tokens = (self.tokens > 0).then(|| format!("{} tokens", output::number(self.tokens)));
+        let bytes = (self.bytes > 0).then(|| output::bytes(self.bytes));
+        let saved: Vec<String> = tokens.into_iter().chain(bytes).collect();
+        if !saved.is_empty() {
+            text.push_str(&format!("; {} saved", saved.join(" and ")));
+        }
+        let left = listed.saturating_sub(self.sessions + self.passed_over);
+        if left > 0 {
+            text.push_str(&format!("; {} not looked at, the limit was reached", output::number(left)));
+        }
+        text
+    }
 }
 
 /// Prints in input order what comes in any order.
+#[derive(Default)]
 struct Printer {
-    waiting: std::collections::BTreeMap<usize, Option<Said>>,
+    waiting: BTreeMap<usize, Option<Output>>,
     next: usize,
     statuses: Vec<Status>,
-    passed_over: u64,
+    totals: Totals,
     failure: Option<io::Error>,
 }
 
@@ -139,14 +238,19 @@ impl Printer {
         while let Some(said) = self.waiting.remove(&self.next) {
             self.next += 1;
             let Some(said) = said else {
-                self.passed_over += 1;
+                self.totals.passed_over += 1;
                 continue;
             };
             self.statuses.push(said.status);
+            self.totals.sessions += 1;
+            if let Some(tally) = said.tally {
+                *self.totals.actions.entry(tally.action).or_insert(0) += 1;
+                self.totals.tokens += tally.tokens;
+                self.totals.bytes += tally.bytes;
+            }
             let mut err = output::stderr(common);
             let _ = err.write_all(said.err.as_bytes());
-            let written =
-                if to_stderr { err.write_all(said.out.as_bytes()) } else { output::stdout(common).write_all(said.out.as_bytes()) };
+            let written = if to_stderr { err.write_all(&said.out) } else { output::stdout(common).write_all(&said.out) };
             if let Err(error) = written {
                 self.failure.get_or_insert(error);
                 return;
@@ -155,7 +259,7 @@ impl Printer {
     }
 }
 
-fn failed(common: &Common, item: &Item, error: &RunError) -> Said {
+fn failed(common: &Common, item: &Item, error: &RunError) -> Output {
     let status = if error.is_conflict() { Status::Conflict } else { Status::Failed };
     let name = item.input.name();
     let said = chain(error);
@@ -168,7 +272,7 @@ fn failed(common: &Common, item: &Item, error: &RunError) -> Said {
     let hint = error.hint();
     let err = format!("{}\n", output::error_text(&message, hint.as_deref()));
     let out = if common.json { super::json::error(&name, error, &said) } else { String::new() };
-    Said { out, err, status }
+    Said { out, err, status }.tallied(Tally { action: "failed", ..Tally::default() })
 }
 
 /// An error with its causes.
@@ -183,4 +287,12 @@ fn chain(error: &RunError) -> String {
         source = cause.source();
     }
     text
+}
+
+/// A path as a list names it, with the end that lists have.
+pub(super) fn listed(common: &Common, input: &Input) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut bytes = input.path().map_or_else(|| b"-".to_vec(), |path| path.as_os_str().as_bytes().to_vec());
+    bytes.push(if common.null { b'\0' } else { b'\n' });
+    bytes
 }

@@ -16,11 +16,9 @@ pub(super) fn run(args: &BranchSummary) -> anyhow::Result<Status> {
     if items.several {
         return Err(Usage::new("a branch is one session's", "name one session file, or - for standard input"));
     }
-    let writer = Writer(&args.write);
-    writer.check(&items)?;
+    let writer = Writer::of(&args.write, &items)?;
     let _loading = settings.tokenizer.preload();
-    let to_stderr = writer.to_stdout(&items);
-    batch::run(common, &items, to_stderr, |item| one(args, &settings, &now, &writer, item))
+    batch::write(common, &items, &writer, |item| one(args, &settings, &now, &writer, item))
 }
 
 fn one(args: &BranchSummary, settings: &Settings, now: &str, writer: &Writer<'_>, item: &Item) -> Result<Said, RunError> {

@@ -1,7 +1,7 @@
 //! `epitome compact`.
 
 use super::args::{Compact, Strategy, SummarizerName, When};
-use super::batch::{self, Item, Said};
+use super::batch::{self, Item, Output, Said, Tally};
 use super::{Status, Writer, json as out, output, show};
 use crate::run::{Action, CompactJob, RunError, Services, Trigger};
 use crate::settings::Settings;
@@ -15,8 +15,7 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
     let settings = super::settings(common, Vec::new())?;
     let now = super::now(common)?;
     let items = batch::items(common)?;
-    let writer = Writer(&args.write);
-    writer.check(&items)?;
+    let writer = Writer::of(&args.write, &items)?;
     let context = match &args.context_file {
         Some(file) => {
             let text = std::fs::read_to_string(file)
@@ -30,14 +29,13 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
         SummarizerName::Truncate => &Truncate,
     };
     let _loading = settings.tokenizer.preload();
-    let to_stderr = writer.to_stdout(&items);
-    let work = Work { args, writer, settings: &settings, now: &now, several: items.several, context: &context, summarizer };
-    batch::run(common, &items, to_stderr, |item| work.one(item))
+    let work = Work { args, writer: &writer, settings: &settings, now: &now, several: items.several, context: &context, summarizer };
+    batch::write(common, &items, &writer, |item| work.one(item))
 }
 
 struct Work<'a> {
     args: &'a Compact,
-    writer: Writer<'a>,
+    writer: &'a Writer<'a>,
     settings: &'a Settings,
     now: &'a str,
     several: bool,
@@ -46,7 +44,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn one(&self, item: &Item) -> Result<Said, RunError> {
+    fn one(&self, item: &Item) -> Result<Output, RunError> {
         let (args, settings) = (self.args, self.settings);
         let common = &args.common;
         let target = self.writer.target(&item.input);
@@ -64,6 +62,7 @@ impl Work<'_> {
             focus: args.instructions.clone(),
             context: self.context.to_vec(),
             allow_growth: args.allow_growth,
+            auto_continue: args.auto_continue,
             archive_dir: settings.archive_dir.clone(),
         };
         let services = Services { now: self.now.to_owned(), summarizer: self.summarizer, progress: &progress };
@@ -76,7 +75,11 @@ impl Work<'_> {
                 err.push_str(&format!("{}: {}\n", output::error_text(&name, None), crate::text::strip(warning)));
             }
         }
-        let status = if args.write.exit_code && done.receipt.action != Action::Compacted { Status::Nothing } else { Status::Done };
+        let status = if args.write.exit_code && !matches!(done.receipt.action, Action::Compacted | Action::Promoted) {
+            Status::Nothing
+        } else {
+            Status::Done
+        };
         let out = if common.json {
             let mut object = out::head(&name);
             out::compaction(&mut object, &done);
@@ -86,7 +89,11 @@ impl Work<'_> {
         } else {
             show::compaction(&name, &done, common.verbose > 0)
         };
-        Ok(Said { out, err, status })
+        let receipt = &done.receipt;
+        let changed = matches!(receipt.action, Action::Compacted | Action::Promoted);
+        let saved = receipt.counted.0.zip(receipt.counted.1).filter(|_| receipt.action == Action::Compacted);
+        let tokens = saved.map_or(0, |(before, after)| before.saturating_sub(after));
+        Ok(Said { out, err, status }.tallied(Tally { action: receipt.action.name(), changed, tokens, bytes: 0 }))
     }
 
     fn trigger(&self) -> Trigger {

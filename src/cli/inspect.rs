@@ -5,7 +5,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::args::{FailOn, Inspect, Show};
-use super::batch::{self, Item, Said};
+use super::batch::{self, Item, Output, Said};
 use super::{Status, Usage, json as out, output, show};
 use crate::engine::trigger::Window;
 use crate::run::inspect::Report;
@@ -30,6 +30,9 @@ pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
         io::Write::write_all(&mut output::stdout(common), text.as_bytes())?;
         return Ok(Status::Done);
     }
+    if args.list && !args.check && !args.needs_compaction {
+        return Err(Usage::new("--list needs a question", "add --needs-compaction or --check"));
+    }
     let allowed: Vec<Code> = args
         .allow
         .iter()
@@ -41,7 +44,9 @@ pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
     let counts = wanted.overview || wanted.context || wanted.cut || wanted.sizes || wanted.summary || wanted.prune;
     let _loading = if counts { settings.tokenizer.preload() } else { None };
     let look = Look { args, settings: &settings, shows: &shows, wanted, allowed: &allowed };
-    batch::run(common, &items, false, |item| look.one(item))
+    let status = batch::run(common, &items, |item| look.one(item))?;
+    // No session at all is none that asks.
+    Ok(if args.needs_compaction && items.list.is_empty() { Status::Nothing } else { status })
 }
 
 fn unknown_code(name: &str) -> anyhow::Error {
@@ -54,6 +59,9 @@ fn shows(args: &Inspect) -> Vec<Show> {
     if args.check {
         return vec![Show::Problems];
     }
+    if args.needs_compaction {
+        return vec![Show::Triggers];
+    }
     let mut shows = args.show.clone();
     if shows.contains(&Show::All) {
         shows = vec![
@@ -63,6 +71,7 @@ fn shows(args: &Inspect) -> Vec<Show> {
             Show::Context,
             Show::Transcript,
             Show::Cut,
+            Show::Triggers,
             Show::Sizes,
             Show::Prune,
             Show::Files,
@@ -98,6 +107,7 @@ fn wanted(shows: &[Show]) -> Wanted {
         problems: has(Show::Problems) || overview,
         prune: has(Show::Prune),
         revisions: has(Show::Revisions),
+        triggers: has(Show::Triggers),
     }
 }
 
@@ -110,7 +120,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn one(&self, item: &Item) -> Result<Said, RunError> {
+    fn one(&self, item: &Item) -> Result<Output, RunError> {
         let common = &self.args.common;
         let settings = self.settings;
         let progress = super::progress(common);
@@ -127,6 +137,7 @@ impl Look<'_> {
             blobs: settings.blob_dir.clone(),
             archive_dir: settings.archive_dir.clone(),
             prune: settings.prune.clone(),
+            limits: settings.limits(),
         };
         let mut report = crate::run::inspect(&job, &Offline)?;
         progress("");
@@ -134,15 +145,26 @@ impl Look<'_> {
             problems.retain(|p| !self.allowed.contains(&p.code));
         }
         let name = item.input.name();
-        let window = settings.limits().window(report.overview.as_ref().and_then(|o| o.model.as_deref()));
-        let out =
-            if common.json { self.object(&name, &report, &window)? } else { show::report(&name, &report, self.shows, settings, &window)? };
-        let status = if self.args.check && report.problems.as_deref().is_some_and(|list| fails(list, self.args.fail_on)) {
-            Status::Problems
-        } else {
-            Status::Done
+        let asks = settings.enabled && report.triggers.as_ref().is_some_and(|asked| asked.reason.is_some());
+        let failing = self.args.check && report.problems.as_deref().is_some_and(|list| fails(list, self.args.fail_on));
+        let status = match (self.args.needs_compaction, failing) {
+            (true, _) if !asks => Status::Nothing,
+            (_, true) => Status::Problems,
+            _ => Status::Done,
         };
-        Ok(Said { out, err: String::new(), status })
+        if self.args.list {
+            let out = if asks || failing { batch::listed(common, &item.input) } else { Vec::new() };
+            return Ok(Output { out, err: String::new(), status, tally: None });
+        }
+        let window = settings.limits().window(report.overview.as_ref().and_then(|o| o.model.as_deref()));
+        let out = if common.json {
+            self.object(&name, &report, &window)?
+        } else if self.args.needs_compaction {
+            report.triggers.as_ref().filter(|_| asks).map_or_else(String::new, |asked| show::asks(&name, asked))
+        } else {
+            show::report(&name, &report, self.shows, settings, &window)?
+        };
+        Ok(Said { out, err: String::new(), status }.into())
     }
 
     fn object(&self, name: &str, report: &Report, window: &Window) -> io::Result<String> {
@@ -193,6 +215,9 @@ impl Look<'_> {
         if let Some(found) = report.cut.as_ref() {
             let found = found.as_ref().map(|found| (&found.cut, &found.amounts)).map_err(|nothing| nothing.code());
             out::cut(&mut object, session, &report.path.entries, found);
+        }
+        if let Some(asked) = &report.triggers {
+            object.insert("triggers".to_owned(), out::asked(asked, self.settings.enabled));
         }
         if let Some(sizes) = &report.sizes {
             object.insert("sizes".to_owned(), out::sizes(session, sizes));

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::cut::{Amount, Amounts, Cut};
 use crate::engine::prune::PrunePlan;
+use crate::engine::trigger::{Asked, Promoted, Reason};
 use crate::run::inspect::{Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
 use crate::run::{BranchDone, Done, PruneDone, RunError};
@@ -129,6 +130,30 @@ pub(super) fn settings(settings: &Settings) -> Value {
     rows.collect()
 }
 
+/// `triggers` of a receipt: what asked for a compaction.
+fn triggers(reason: Option<&str>, will_retry: bool, promotion: Option<&Promoted>) -> Value {
+    let fired = |name: &str| reason == Some(name);
+    json!({
+        "overflow": fired("overflow"), "incomplete": fired("incomplete"), "threshold": fired("threshold"), "idle": fired("idle"),
+        "fired": reason.is_some(), "reason": reason, "will_retry": will_retry,
+        "promotion": promotion.map(|promoted| json!({"from": promoted.from, "to": promoted.to, "window": promoted.window})),
+    })
+}
+
+/// `triggers` of a look: what asks for a compaction, and whether `--trigger auto` may act on it. What is above the threshold
+/// would be compacted by `--trigger idle` too.
+pub(super) fn asked(asked: &Asked, enabled: bool) -> Value {
+    let mut value = triggers(asked.reason.map(Reason::name), asked.reason.is_some_and(Reason::will_retry), asked.promotion.as_ref());
+    if let Value::Object(map) = &mut value {
+        map.insert("idle".to_owned(), (asked.reason == Some(Reason::Threshold)).into());
+        if !enabled {
+            map.insert("fired".to_owned(), false.into());
+            map.insert("reason".to_owned(), Value::Null);
+        }
+    }
+    value
+}
+
 /// The receipt of a compaction, with its cut and files.
 pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
     let receipt = &done.receipt;
@@ -139,16 +164,13 @@ pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
     };
     cut(object, &done.session, path, found);
     object.insert("files".to_owned(), done.plan.as_ref().map_or(Value::Null, |plan| files(&plan.files)));
-    let fired = |reason: &str| receipt.trigger == Some(reason);
-    let triggers = json!({
-        "overflow": fired("overflow"), "incomplete": fired("incomplete"), "threshold": fired("threshold"), "idle": fired("idle"),
-        "fired": receipt.trigger.is_some(), "reason": receipt.trigger, "will_retry": receipt.will_retry, "promotion": null,
-    });
+    let triggers = triggers(receipt.trigger, receipt.will_retry, receipt.promotion.as_ref());
     object.insert("triggers".to_owned(), triggers);
     let rows = [
         ("action", receipt.action.name().into()),
         ("reason", receipt.reason.map_or(Value::Null, Value::from)),
         ("entry_id", json!(receipt.entry_id)),
+        ("continue_id", json!(receipt.continue_id)),
         ("strategy", receipt.strategy.into()),
         ("summarizer", json!(receipt.summarizer)),
         ("counted_before", json!(receipt.counted.0)),

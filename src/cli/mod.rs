@@ -12,19 +12,21 @@ mod json;
 mod output;
 mod prune;
 mod show;
+mod sources;
 mod topics;
+mod writer;
 
 pub use exit::Status;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::run::{Input, Target};
 use crate::settings::{Settings, SettingsError};
-use args::{Cli, Command, Common, Progress, Write};
+use args::{Cli, Command, Common, Progress};
+use writer::Writer;
 
 /// The whole command, for those who make pages from it.
 #[must_use]
@@ -156,53 +158,6 @@ fn progress(common: &Common) -> impl Fn(&str) + use<> {
                 let _ = writeln!(io::stderr(), "epitome: {what}");
             }
             if what.is_empty() { bar.finish_and_clear() } else { bar.set_message(what.to_owned()) }
-        }
-    }
-}
-
-/// Where a writer writes, from its flags.
-struct Writer<'a>(&'a Write);
-
-impl Writer<'_> {
-    /// What the flags mean together.
-    fn check(&self, items: &batch::Items) -> anyhow::Result<()> {
-        if items.several && self.0.output.is_some() {
-            return Err(Usage::new("--output takes the result of one session", "change several in place, with --in-place"));
-        }
-        if items.several && !self.0.in_place && !self.0.dry_run {
-            return Err(Usage::new(
-                "several sessions are changed in place only when that is said",
-                "add --in-place, or --dry-run to see the plan",
-            ));
-        }
-        let stdin = items.list.iter().any(|item| item.input == Input::Stdin);
-        if stdin && (items.several || self.0.in_place) {
-            return Err(Usage::new("standard input is one session that goes to standard output", "name it alone, without --in-place"));
-        }
-        if let (Some(output), [item]) = (self.0.output.as_deref(), items.list.as_slice())
-            && let Some(input) = item.input.path()
-            && let (Ok(a), Ok(b)) = (std::fs::canonicalize(output), std::fs::canonicalize(input))
-            && a == b
-        {
-            return Err(Usage::new("--output names the session itself", "leave --output out to change it in place"));
-        }
-        Ok(())
-    }
-
-    /// Whether the resulting session goes to standard output, so that receipts go to standard error.
-    fn to_stdout(&self, items: &batch::Items) -> bool {
-        let dash = self.0.output.as_deref() == Some(Path::new("-"));
-        !self.0.dry_run && (dash || (self.0.output.is_none() && items.list.iter().any(|item| item.input == Input::Stdin)))
-    }
-
-    /// Where the result of one session goes.
-    fn target(&self, input: &Input) -> Target {
-        match (self.0.output.as_deref(), input) {
-            _ if self.0.dry_run => Target::Nowhere,
-            (Some(path), _) if path.as_os_str() == "-" => Target::Stdout,
-            (Some(path), _) => Target::File { path: path.to_owned(), overwrite: self.0.overwrite },
-            (None, Input::Stdin) => Target::Stdout,
-            (None, Input::File(_)) => Target::InPlace,
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::args::Prune;
-use super::batch::{self, Item, Said};
-use super::{Status, Usage, json as out, output, show};
+use super::batch::{self, Item, Output, Said, Tally};
+use super::{Status, Usage, Writer, json as out, output, show};
 use crate::engine::prune::{PruneSettings, Stale};
 use crate::run::{Archiving, PruneJob, RunError};
 use crate::settings::Settings;
@@ -18,8 +18,7 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
         return Err(Usage::new("--no-archive gives up the file as it was", "add --yes if that is meant"));
     }
     let items = batch::items(common)?;
-    let writer = super::Writer(&args.write);
-    writer.check(&items)?;
+    let writer = Writer::of(&args.write, &items)?;
     let protect = Protect::of(&args.protect)?;
     let now_ms = now.parse::<jiff::Timestamp>().map_or(0, |t| u64::try_from(t.as_millisecond()).unwrap_or(0));
     let prune = PruneSettings {
@@ -31,9 +30,8 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
         ..settings.prune.clone()
     };
     let _loading = settings.tokenizer.preload();
-    let to_stderr = writer.to_stdout(&items);
-    let work = Work { args, settings: &settings, prune, protect: &protect, now: (now, now_ms), writer };
-    batch::run(common, &items, to_stderr, |item| work.one(item))
+    let work = Work { args, settings: &settings, prune, protect: &protect, now: (now, now_ms), writer: &writer };
+    batch::write(common, &items, &writer, |item| work.one(item))
 }
 
 /// What `--protect` names.
@@ -67,11 +65,11 @@ struct Work<'a> {
     prune: PruneSettings,
     protect: &'a Protect,
     now: (String, u64),
-    writer: super::Writer<'a>,
+    writer: &'a Writer<'a>,
 }
 
 impl Work<'_> {
-    fn one(&self, item: &Item) -> Result<Said, RunError> {
+    fn one(&self, item: &Item) -> Result<Output, RunError> {
         let args = self.args;
         let common = &args.common;
         let is_protected = |path: &str| self.protect.paths.is_match(Path::new(path));
@@ -106,6 +104,9 @@ impl Work<'_> {
         } else {
             show::pruning(&name, &done)
         };
-        Ok(Said { out, err, status })
+        let tokens = done.plan.as_ref().filter(|_| done.changed).map_or(0, |plan| plan.saved);
+        let action = if done.changed { "pruned" } else { "nothing" };
+        let bytes = done.bytes.0.saturating_sub(done.bytes.1);
+        Ok(Said { out, err, status }.tallied(Tally { action, changed: done.changed, tokens, bytes }))
     }
 }

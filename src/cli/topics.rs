@@ -93,9 +93,9 @@ inspect   overview:   session, leaf, path_entries, reachable, total, tokens, com
           tree, path: tree, path_list       context:  context       transcript: transcript
           cut:        cut, cut_reason       files:    files         summary:    summary
           sizes:      sizes                 problems: problems      settings:   settings
-          prune:      prune                 revisions: revisions
-compact   action (compacted, nothing, refused), reason, entry_id, strategy, summarizer, counted_before, counted_after,
-          tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
+          prune:      prune                 revisions: revisions    triggers: triggers
+compact   action (compacted, promoted, nothing, refused), reason, entry_id, continue_id, strategy, summarizer,
+          counted_before, counted_after, tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
           pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary
 prune     action (pruned, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision, restored_revision,
           dry_run, warnings, prune

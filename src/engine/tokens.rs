@@ -76,15 +76,19 @@ pub const IMAGE_TOKENS: u64 = 1_200;
 /// Counts the fragments of one message; executions that the person kept from the model count nothing.
 #[must_use]
 pub fn of_message(tokenizer: Tokenizer, message: &Message<'_>) -> u64 {
+    measure(message, |text| tokenizer.count(text))
+}
+
+/// The sum over the fragments of a message; `text` measures those that are text.
+fn measure(message: &Message<'_>, text: impl Fn(&str) -> u64) -> u64 {
     if message.excluded {
         return 0;
     }
-    let text = |text: &str| tokenizer.count(text);
-    let mut sum = message.command.as_deref().map_or(0, text) + message.output.as_deref().map_or(0, text);
+    let mut sum = message.command.as_deref().map_or(0, &text) + message.output.as_deref().map_or(0, &text);
     for block in &message.blocks {
         sum += match block {
             Block::Text(t) | Block::Redacted(t) => text(t),
-            Block::Thinking { text: thought, signature } => text(thought) + signature.as_deref().map_or(0, text),
+            Block::Thinking { text: thought, signature } => text(thought) + signature.as_deref().map_or(0, &text),
             Block::Call(call) => text(&call.name) + text(&call.args.to_text()),
             Block::Image { .. } => IMAGE_TOKENS,
             Block::Other => 0,
@@ -236,6 +240,23 @@ impl<'s> Counter<'s> {
         }
         let tokenizer = self.tokenizer;
         self.session.with_item(context, item, |message| of_message(tokenizer, message))
+    }
+
+    /// Tokens that one message of a context has at most, without counting: every token is a byte of text at least. A message
+    /// that the file's index knows all about is not even read.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn most(&mut self, context: &Context, item: &Item) -> io::Result<u64> {
+        if item.edit.is_none() && self.session[item.entry].is_message() {
+            let known = self.known.get(&item.entry).filter(|_| !item.partial).copied();
+            // A byte that is no UTF-8 is read as a character of three.
+            let bytes =
+                || text_bytes(self.session, item.entry).saturating_mul(if self.session[item.entry].flags.lenient() { 3 } else { 1 });
+            let images = u64::from(self.session[item.entry].images) * IMAGE_TOKENS;
+            return Ok(known.unwrap_or_else(|| bytes().saturating_add(images)));
+        }
+        self.session.with_item(context, item, |message| measure(message, |text| text.len() as u64))
     }
 
     /// Tokens of a whole context: exact while the allowance lasts, and extrapolated beyond it.

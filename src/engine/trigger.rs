@@ -8,7 +8,7 @@ use regex::RegexSet;
 use super::tokens::Counter;
 use super::usage;
 use crate::models::{self, Catalogue};
-use crate::session::{Ix, Json, Kind, Message, Role, Session, Stop};
+use crate::session::{Ix, Json, Kind, Message, Owner, Role, Session, Stop};
 
 /// How far a context may grow before it is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -159,42 +159,108 @@ impl Reason {
     }
 }
 
-/// What asks for a compaction of a path, if anything does, and the path to compact: without the turn that is made again.
+/// A model with a larger window, to switch to instead of compacting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promoted {
+    /// The model that the path is on.
+    pub from: Option<String>,
+    /// `provider/id`.
+    pub to: String,
+    /// Tokens of its window.
+    pub window: u64,
+}
+
+/// What a path asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// What asks for a compaction, if anything does.
+    pub reason: Option<Reason>,
+    /// Entries of the path that are compacted: without the turn that is made again.
+    pub end: usize,
+    /// The model that the path is on.
+    pub model: Option<String>,
+    /// What the context is measured against.
+    pub window: Window,
+    /// The model to switch to instead.
+    pub promotion: Option<Promoted>,
+}
+
+/// What a path asks for: the conditions in their order, the first that holds.
+///
+/// Tokens are counted only as far as the answer hangs on them.
 ///
 /// # Errors
 /// When an entry cannot be read.
-pub fn check(counter: &mut Counter<'_>, path: &[Ix], limits: &Limits, idle: bool) -> io::Result<Option<(Reason, usize)>> {
+pub fn check(counter: &mut Counter<'_>, path: &[Ix], limits: &Limits, idle: bool) -> io::Result<Asked> {
     let session = counter.session();
+    let model = current_model(session, path)?;
+    let window = limits.window(model.as_deref());
+    let mut asked = Asked { reason: None, end: path.len(), model, window, promotion: None };
     let fresh = usage::fresh_from(session, path);
-    let Some(at) = path
-        .iter()
-        .skip(fresh)
-        .rposition(|ix| session[*ix].kind == Kind::Message && session[*ix].role == Role::Assistant)
-        .map(|n| n + fresh)
-    else {
-        return Ok(None);
-    };
-    let Some(last) = path.get(at).copied() else { return Ok(None) };
+    let answers = path.iter().skip(fresh).rposition(|ix| session[*ix].kind == Kind::Message && session[*ix].role == Role::Assistant);
+    let Some((at, last)) = answers.and_then(|n| Some((n + fresh, path.get(n + fresh).copied()?))) else { return Ok(asked) };
     let stop = session[last].stop;
     let (model, too_long, reported) = session.with_message(last, |message: &Message<'_>| {
         (message.model.clone(), message.error.as_deref().is_some_and(is_overflow), message.usage.map_or(0, |u| u.prompt_tokens()))
     })?;
-    let current = current_model(session, path)?;
-    let window = limits.window(current.as_deref());
-    let same_model = model.is_none() || current == model;
+    let same_model = model.is_none() || asked.model == model;
     if stop == Stop::Error && same_model && (too_long || reported > window.tokens) {
-        return Ok(Some((Reason::Overflow, at)));
+        asked.reason = Some(Reason::Overflow);
+        asked.end = at;
+    } else if stop == Stop::Length && same_model {
+        asked.reason = Some(Reason::Incomplete);
+        asked.end = at;
+    } else if !stop.failed() && stop != Stop::Length {
+        let context = session.context(path)?;
+        if usage::exceeds(counter, path, &context, window.threshold)? {
+            asked.reason = Some(if idle { Reason::Idle } else { Reason::Threshold });
+        }
     }
-    if stop == Stop::Length && same_model {
-        return Ok(Some((Reason::Incomplete, at)));
+    if matches!(asked.reason, Some(Reason::Overflow | Reason::Incomplete | Reason::Threshold)) {
+        asked.promotion = promotion(counter, path.get(..asked.end).unwrap_or_default(), limits, &asked)?;
     }
-    if stop.failed() || stop == Stop::Length {
+    Ok(asked)
+}
+
+/// The listed model that holds the context of a path where the present one does not.
+fn promotion(counter: &mut Counter<'_>, path: &[Ix], limits: &Limits, asked: &Asked) -> io::Result<Option<Promoted>> {
+    let catalogue = &limits.catalogue;
+    let model = limits.model.as_deref().or(asked.model.as_deref());
+    let window = asked.window.tokens;
+    if catalogue.promotion(model, window, 0).is_none() {
         return Ok(None);
     }
-    let context = session.context(path)?;
-    let estimate = usage::estimate(counter, path, &context)?;
-    let reason = if idle { Reason::Idle } else { Reason::Threshold };
-    Ok((estimate.context > window.threshold).then_some((reason, path.len())))
+    let context = counter.session().context(path)?;
+    let needed = usage::estimate(counter, path, &context)?.context;
+    let to = catalogue.promotion(model, window, needed).filter(|(to, _)| asked.model.as_deref() != Some(*to));
+    Ok(to.map(|(to, window)| Promoted { from: asked.model.clone(), to: to.to_owned(), window }))
+}
+
+/// The change of a path's model as one line with its line end, in the form of the session's owner, and its id.
+///
+/// # Errors
+/// When it cannot be put into JSON.
+pub fn model_change(session: &Session, path: &[Ix], promoted: &Promoted, now: &str) -> io::Result<(String, Vec<u8>)> {
+    let parent = path.last().map(|ix| session.id(*ix));
+    let id = session.new_id(parent, promoted.to.as_bytes());
+    let mut entry = serde_json::Map::new();
+    let mut put = |key: &str, value: serde_json::Value| entry.insert(key.to_owned(), value);
+    put("type", "model_change".into());
+    put("id", id.clone().into());
+    put("parentId", parent.into());
+    put("timestamp", now.into());
+    let owner = session.owner();
+    // Where nothing tells the owner, readers of both forms find theirs.
+    if matches!(owner, Owner::Omp | Owner::Unknown) {
+        put("model", promoted.to.as_str().into());
+    }
+    if let Some((provider, model)) = promoted.to.split_once('/').filter(|_| owner != Owner::Omp) {
+        put("provider", provider.into());
+        put("modelId", model.into());
+    }
+    let mut line = serde_json::to_vec(&entry).map_err(io::Error::other)?;
+    line.push(b'\n');
+    Ok((id, line))
 }
 
 /// The model that a path is on: the latest that was chosen or that answered, `provider/id`.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 
 use super::tokens::{Count, Counter};
-use crate::session::{Context, Ix, Kind, Role, Session, Usage};
+use crate::session::{Context, Item, Ix, Kind, Role, Session, Usage};
 
 /// The newest usage on a path that came from a request that worked.
 ///
@@ -68,4 +68,48 @@ pub fn estimate(counter: &mut Counter<'_>, path: &[Ix], context: &Context) -> io
         estimate.context = (tokens + counter.entries(&later)?.tokens).max(counted.tokens);
     }
     Ok(estimate)
+}
+
+/// Whether the estimate of a context is above `limit`.
+///
+/// The answer is that of [`estimate`] with everything counted, and mostly needs no counting: what was reported decides, or the
+/// bytes are too few for so many tokens. Else the largest messages are counted until it is certain.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn exceeds(counter: &mut Counter<'_>, path: &[Ix], context: &Context, limit: u64) -> io::Result<bool> {
+    let session = counter.session();
+    let fresh = fresh_from(session, path);
+    let reported = newest(session, path.get(fresh..).unwrap_or_default())?
+        .map(|(at, usage)| (fresh + at, usage.context_tokens()))
+        .filter(|(_, tokens)| *tokens > 0);
+    if let Some((at, tokens)) = reported {
+        let after: HashSet<Ix> = path.iter().skip(at + 1).copied().collect();
+        let later = context.items.iter().filter(|item| after.contains(&item.entry));
+        if tokens > limit || sum_exceeds(counter, context, later, tokens, limit)? {
+            return Ok(true);
+        }
+    }
+    sum_exceeds(counter, context, context.items.iter(), 0, limit)
+}
+
+/// Whether `base` and the tokens of some items are more than `limit` together.
+fn sum_exceeds<'i>(
+    counter: &mut Counter<'_>,
+    context: &Context,
+    items: impl Iterator<Item = &'i Item>,
+    base: u64,
+    limit: u64,
+) -> io::Result<bool> {
+    let mut open: Vec<(u64, &Item)> = items.map(|item| Ok((counter.most(context, item)?, item))).collect::<io::Result<_>>()?;
+    let mut most = open.iter().fold(base, |sum, (most, _)| sum.saturating_add(*most));
+    let mut least = base;
+    open.sort_by_key(|(most, _)| *most);
+    while most > limit && least <= limit {
+        let Some((bound, item)) = open.pop() else { break };
+        let tokens = counter.item(context, item)?;
+        least = least.saturating_add(tokens);
+        most = most.saturating_sub(bound).saturating_add(tokens);
+    }
+    Ok(least > limit)
 }

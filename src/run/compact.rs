@@ -10,7 +10,7 @@ use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
-use crate::engine::trigger::{self, Limits, Reason};
+use crate::engine::trigger::{self, Limits, Promoted, Reason};
 use crate::session::{Context, Ix, Path, Role, Session};
 use crate::summarize::{Purpose, Request, Summarizer, Summary};
 use crate::text::redact::Redactor;
@@ -58,6 +58,8 @@ pub struct CompactJob {
     pub context: Vec<String>,
     /// Write even what does not shrink the context.
     pub allow_growth: bool,
+    /// Behind a compaction that the threshold asked for, tell the agent to go on.
+    pub auto_continue: bool,
     /// Where the file goes that a migration replaces; `None` means beside the session.
     pub archive_dir: Option<PathBuf>,
 }
@@ -115,27 +117,33 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         let receipt = nothing(receipt, "empty", "there is no entry");
         return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
     }
-    may_append(session, &path)?;
-    warn(session, &path, job, &mut receipt);
-
     let mut counter = Counter::new(session, job.tokenizer, Effort::Receipt);
     let fired = match &job.trigger {
-        Trigger::Manual => Ok((Reason::Manual, path.entries.len())),
+        Trigger::Manual => Ok((Reason::Manual, path.entries.len(), None)),
         Trigger::Auto { idle, limits } => {
-            trigger::check(&mut counter, &path.entries, limits, *idle)?.ok_or(("no_trigger", "nothing asks for a compaction"))
+            let asked = trigger::check(&mut counter, &path.entries, limits, *idle)?;
+            let fired = asked.reason.map(|reason| (reason, asked.end, asked.promotion));
+            fired.ok_or(("no_trigger", "nothing asks for a compaction"))
         }
         Trigger::Off => Err(("disabled", "automatic compaction is switched off")),
     };
-    let (reason, end) = match fired {
+    let (reason, end, promotion) = match fired {
         Ok(fired) => fired,
+        // Whatever is wrong with a session that nothing is to be written to, it is no failure of this run.
         Err((reason, why)) => {
             let receipt = nothing(receipt, reason, why);
             return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
         }
     };
+    may_append(session, &path)?;
+    warn(session, &path, job, &mut receipt);
     receipt.trigger = Some(reason.name());
     receipt.will_retry = reason.will_retry();
     let entries = path.entries.get(..end).unwrap_or_default();
+    receipt.promotion = promotion;
+    if let Some(promoted) = receipt.promotion.clone().filter(|_| !job.off && !entries.is_empty()) {
+        return promote(job, services, opened, entries, &promoted, receipt);
+    }
 
     (services.progress)("planning");
     let settings = CutSettings { keep_recent: job.keep_recent, keep_from: job.keep_from.as_deref() };
@@ -180,6 +188,9 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     let context = compaction::verify(session, &plan, &after, &id)?.map_err(RunError::Unsound)?;
     let counted_after = count_after(&mut counter, session, &after, &context)?;
     let (id, line) = compaction::entry(session, &plan, &draft, Stamp { tokens_after: Some(counted_after), ..stamp })?;
+    // The agent goes on by itself only where nobody waits for a retry or has gone away.
+    let next = (job.auto_continue && reason == Reason::Threshold).then(|| go_on(&after, &id, &services.now)).transpose()?;
+    let counted_after = counted_after + next.as_ref().map_or(0, |_| job.tokenizer.count(GO_ON));
     receipt.counted.1 = Some(counted_after);
     receipt.tokens.1 = Some(counted_after);
 
@@ -195,15 +206,66 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     receipt.action = Action::Compacted;
     (services.progress)("writing");
     let leaf = plan.path.last().copied();
-    let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &id));
-    let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
+    let (next_id, next_line) = next.unzip();
+    let ids = [Some(&id), next_id.as_ref()];
+    let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| ids.into_iter().flatten().all(|id| holds_still(session, leaf, new, id)));
+    // Both in one write: a reader never sees the one without the other.
+    let lines = [line, next_line.unwrap_or_default()].concat();
+    let Some(written) = append(&opened, Some(&lines), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
     receipt.entry_id = Some(id);
+    receipt.continue_id = next_id;
     receipt.bytes.1 = Some(written.bytes);
     receipt.archive_revision = written.revision;
     receipt.warnings.extend(written.warnings);
     Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }))
+}
+
+/// Switches to the model that holds the context, instead of compacting it.
+fn promote(
+    job: &CompactJob,
+    services: &Services<'_>,
+    opened: Opened,
+    entries: &[Ix],
+    promoted: &Promoted,
+    mut receipt: Receipt,
+) -> Result<Option<Done>, RunError> {
+    let session = &opened.session;
+    let (id, line) = trigger::model_change(session, entries, promoted, &services.now)?;
+    let after = session.with_appended(&line)?;
+    let at = after.by_id(&id).map(|entry| after.path(entry).entries.len());
+    if at != Some(entries.len() + 1) {
+        return Err(RunError::Unsound("the change of the model does not stand behind the path that was planned".to_owned()));
+    }
+    (services.progress)("writing");
+    let leaf = entries.last().copied();
+    let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &id));
+    let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
+        return Ok(None);
+    };
+    receipt.action = Action::Promoted;
+    receipt.entry_id = Some(id);
+    receipt.bytes.1 = Some(written.bytes);
+    receipt.archive_revision = written.revision;
+    receipt.warnings.extend(written.warnings);
+    Ok(Some(Done { receipt, plan: None, session: opened.session, amounts: None, summary: None }))
+}
+
+/// What the agent is told where it should go on by itself.
+const GO_ON: &str = "The conversation so far was compacted; its summary stands above. Go on with the task from where it stopped. \
+    If everything that was asked for is done, say so and stop.";
+
+/// The message behind compaction `parent` that makes the agent go on: its id, and one line with its line end.
+fn go_on(session: &Session, parent: &str, now: &str) -> io::Result<(String, Vec<u8>)> {
+    let id = session.new_id(Some(parent), GO_ON.as_bytes());
+    let entry = serde_json::json!({
+        "type": "custom_message", "id": id, "parentId": parent, "timestamp": now, "customType": "auto-continue",
+        "content": GO_ON, "display": false, "attribution": "agent",
+    });
+    let mut line = serde_json::to_vec(&entry).map_err(io::Error::other)?;
+    line.push(b'\n');
+    Ok((id, line))
 }
 
 /// A session that is not changed is still written where a copy was asked for.

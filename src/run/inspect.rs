@@ -12,6 +12,7 @@ use crate::engine::cut::{self, Amounts, Cut, CutSettings, Nothing};
 use crate::engine::files::Files;
 use crate::engine::prune::{self, PrunePlan, PruneSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
+use crate::engine::trigger::{self, Asked, Limits};
 use crate::engine::usage::{self, Estimate};
 use crate::session::tree::Shape;
 use crate::session::{Header, Ix, Json, Kind, Path, Problem, Role, Session, problems};
@@ -38,6 +39,8 @@ pub struct Wanted {
     pub prune: bool,
     /// The archived revisions.
     pub revisions: bool,
+    /// What asks for a compaction.
+    pub triggers: bool,
 }
 
 /// How to look.
@@ -65,6 +68,8 @@ pub struct InspectJob {
     pub archive_dir: Option<PathBuf>,
     /// When pruning would touch what.
     pub prune: PruneSettings,
+    /// What is set about the window.
+    pub limits: Limits,
 }
 
 /// What was found.
@@ -92,6 +97,8 @@ pub struct Report {
     pub prune: Option<PrunePlan>,
     /// The archived revisions, newest first, and the bytes of all archives.
     pub revisions: Option<(Vec<Revision>, u64)>,
+    /// What asks for a compaction.
+    pub triggers: Option<Asked>,
 }
 
 /// The session at a glance.
@@ -215,8 +222,9 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
     };
     let prune = wanted.prune.then(|| prune::plan(&mut counter, &path.entries, &job.prune, &|_| false)).transpose()?;
     let revisions = wanted.revisions.then(|| revisions(session, file, dir)).transpose()?;
+    let triggers = wanted.triggers.then(|| trigger::check(&mut counter, &path.entries, &job.limits, false)).transpose()?;
     let Opened { session, .. } = opened;
-    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems, prune, revisions })
+    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems, prune, revisions, triggers })
 }
 
 /// oh-my-pi keeps externalized data in `blobs`, beside the folder of its sessions.
@@ -274,7 +282,7 @@ fn overview(counter: &mut Counter<'_>, path: &Path) -> io::Result<Overview> {
         header: session.header()?,
         shape: session.shape(path),
         estimate: usage::estimate(counter, &path.entries, &context)?,
-        model: crate::engine::trigger::current_model(session, &path.entries)?,
+        model: trigger::current_model(session, &path.entries)?,
         compactions,
     })
 }

@@ -1,12 +1,15 @@
 //! What a writer tells at the end: one receipt a session.
 
 use crate::engine::serialize::LeftOut;
+use crate::engine::trigger::Promoted;
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Action {
     /// A compaction was appended.
     Compacted,
+    /// The model was changed instead, to one with a larger window.
+    Promoted,
     /// There was nothing to do.
     #[default]
     Nothing,
@@ -20,6 +23,7 @@ impl Action {
     pub fn name(self) -> &'static str {
         match self {
             Action::Compacted => "compacted",
+            Action::Promoted => "promoted",
             Action::Nothing => "nothing",
             Action::Refused => "refused",
         }
@@ -45,6 +49,10 @@ pub struct Receipt {
     pub trigger: Option<&'static str>,
     /// Whether the agent makes the turn again.
     pub will_retry: bool,
+    /// The model that is switched to instead.
+    pub promotion: Option<Promoted>,
+    /// The message behind the new entry that makes the agent go on.
+    pub continue_id: Option<String>,
     /// Tokens counted in the context before and after, by the same ruler.
     pub counted: (Option<u64>, Option<u64>),
     /// Tokens of the context before, as an agent knows them, and of the rebuilt context.

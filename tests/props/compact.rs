@@ -50,6 +50,7 @@ pub(crate) fn job(path: &Path, keep_recent: u64, allow_growth: bool) -> CompactJ
         focus: None,
         context: Vec::new(),
         allow_growth,
+        auto_continue: false,
         archive_dir: None,
     }
 }

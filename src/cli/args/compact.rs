@@ -36,6 +36,9 @@ pub struct Compact {
     /// Who writes the summary: offline, truncate [default: offline]
     #[arg(long, value_enum, default_value_t = SummarizerName::Offline, value_name = "NAME", hide_default_value = true, hide_possible_values = true)]
     pub summarizer: SummarizerName,
+    /// When the threshold asked for it: tell the agent to go on with the task on its own [default: off]
+    #[arg(long)]
+    pub auto_continue: bool,
     /// Write the compaction even when the context does not shrink [default: off]
     #[arg(long)]
     pub allow_growth: bool,

@@ -15,6 +15,12 @@ pub struct Inspect {
     /// What to show, one or more separated by commas [default: overview]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub show: Vec<Show>,
+    /// Only whether an automatic compaction would act; exit code 0 when any session asks for it, 3 when none does [default: off]
+    #[arg(long, conflicts_with_all = ["show", "check"])]
+    pub needs_compaction: bool,
+    /// With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]
+    #[arg(short, long, conflicts_with_all = ["json", "show"])]
+    pub list: bool,
     /// Count every token instead of extrapolating large sessions [default: off]
     #[arg(long)]
     pub exact: bool,
@@ -49,6 +55,8 @@ pub enum Show {
     Cut,
     /// Bytes and tokens by kind and tool, and the largest entries
     Sizes,
+    /// What asks for a compaction, and what --trigger auto would do
+    Triggers,
     /// Tool results that pruning would blank
     Prune,
     /// Files that a compaction would record

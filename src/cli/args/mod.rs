@@ -51,6 +51,9 @@ pub struct Common {
     /// Lists are separated by NUL instead of line ends [default: off]
     #[arg(short = '0', long, help_heading = "Input")]
     pub null: bool,
+    /// Work on share K of N only, K from 1, or let the job scheduler's variables say which: K/N, auto [default: all]
+    #[arg(long, value_name = "K/N", help_heading = "Input")]
+    pub shard: Option<String>,
     /// The end of the path: an entry's id or an unambiguous beginning of one [default: the last entry of the file]
     #[arg(long, value_name = "ID", help_heading = "Input")]
     pub leaf: Option<String>,
@@ -176,6 +179,12 @@ pub struct Write {
     /// Write the result to FILE, or - for standard output, instead of into the session [default: in place]
     #[arg(short, long, value_name = "FILE", conflicts_with = "in_place", help_heading = "Result")]
     pub output: Option<PathBuf>,
+    /// Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["in_place", "output"], help_heading = "Result")]
+    pub out_dir: Option<PathBuf>,
+    /// Stop when N sessions were changed [default: none]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Result")]
+    pub limit: Option<u64>,
     /// Replace a target that is there already [default: off]
     #[arg(long, help_heading = "Result")]
     pub overwrite: bool,

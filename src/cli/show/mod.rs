@@ -16,8 +16,11 @@ use crate::settings::Settings;
 use crate::text;
 
 mod receipts;
+mod triggers;
 
 pub(super) use receipts::{branch, compaction, pruning};
+pub(super) use triggers::asks;
+use triggers::triggers;
 
 /// Chars of an entry's text in lists.
 const SNIPPET: usize = 72;
@@ -99,6 +102,11 @@ pub(super) fn report(name: &str, report: &Report, wanted: &[Show], settings: &Se
                 _ => out.push_str("nothing to summarize\n"),
             },
             Show::Problems => problems(&mut out, name, report.problems.as_deref().unwrap_or_default()),
+            Show::Triggers => {
+                if let Some(asked) = &report.triggers {
+                    triggers(&mut out, asked, settings.enabled);
+                }
+            }
             Show::Prune => {
                 if let Some(plan) = &report.prune {
                     prune(&mut out, &report.session, plan)?;

@@ -69,15 +69,31 @@ pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> Stri
         Action::Compacted => {
             let (before, after) = (receipt.counted.0.unwrap_or(0), receipt.counted.1.unwrap_or(0));
             let verb = if receipt.dry_run { "would be compacted" } else { "compacted" };
+            let asked = receipt.trigger.filter(|reason| *reason != "manual").map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let next = receipt.continue_id.as_deref().map(|id| format!("; goes on with {id}")).unwrap_or_default();
             let _ = writeln!(
                 out,
-                "{name}: {verb}: {about}{} → {} tokens; {} summarized, {} kept; entry {}",
+                "{name}: {verb}{asked}: {about}{} → {} tokens; {} summarized, {} kept; entry {}{next}",
                 number(before),
                 number(after),
                 counted(receipt.summarized_messages as u64, "message"),
                 number(receipt.kept_messages as u64),
                 receipt.entry_id.as_deref().unwrap_or_default()
             );
+        }
+        Action::Promoted => {
+            let verb = if receipt.dry_run { "the model would be switched" } else { "the model was switched" };
+            if let Some(promoted) = &receipt.promotion {
+                let _ = writeln!(
+                    out,
+                    "{name}: {verb} instead of compacting ({}): {} → {}, window {} tokens; entry {}",
+                    receipt.trigger.unwrap_or_default(),
+                    text::one_line(promoted.from.as_deref().unwrap_or("none"), 200),
+                    text::one_line(&promoted.to, 200),
+                    number(promoted.window),
+                    receipt.entry_id.as_deref().unwrap_or_default()
+                );
+            }
         }
         Action::Nothing | Action::Refused => {
             let verb = if receipt.action == Action::Refused { "refused" } else { "nothing to do" };

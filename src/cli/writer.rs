@@ -1,0 +1,109 @@
+//! Where a writing command writes, from its flags and what was named.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::Usage;
+use super::args::Write;
+use super::sources::Items;
+use crate::run::{Input, Target};
+
+/// Where a writer writes.
+pub(super) struct Writer<'a> {
+    args: &'a Write,
+    /// With `--out-dir`: where the copy of each session goes.
+    copies: HashMap<PathBuf, PathBuf>,
+}
+
+impl<'a> Writer<'a> {
+    /// What the flags mean together, and for these sessions.
+    pub(super) fn of(args: &'a Write, items: &Items) -> anyhow::Result<Writer<'a>> {
+        if items.several && args.output.is_some() {
+            return Err(Usage::new(
+                "--output takes the result of one session",
+                "change several in place, with --in-place, or copy them with --out-dir",
+            ));
+        }
+        if items.several && !args.in_place && !args.dry_run && args.out_dir.is_none() {
+            return Err(Usage::new(
+                "several sessions are changed in place only when that is said",
+                "add --in-place, or --out-dir DIR for copies, or --dry-run to see the plan",
+            ));
+        }
+        let stdin = items.list.iter().any(|item| item.input == Input::Stdin);
+        if stdin && (items.several || args.in_place || args.out_dir.is_some()) {
+            return Err(Usage::new(
+                "standard input is one session that goes to standard output",
+                "name it alone, without --in-place and --out-dir",
+            ));
+        }
+        if let (Some(output), [item]) = (args.output.as_deref(), items.list.as_slice())
+            && let Some(input) = item.input.path()
+            && let (Ok(a), Ok(b)) = (std::fs::canonicalize(output), std::fs::canonicalize(input))
+            && a == b
+        {
+            return Err(Usage::new("--output names the session itself", "leave --output out to change it in place"));
+        }
+        let copies = args.out_dir.as_deref().map(|dir| copies(dir, items)).transpose()?.unwrap_or_default();
+        Ok(Writer { args, copies })
+    }
+
+    /// Whether the resulting session goes to standard output, so that receipts go to standard error.
+    pub(super) fn to_stdout(&self, items: &Items) -> bool {
+        let dash = self.args.output.as_deref() == Some(Path::new("-"));
+        !self.args.dry_run && (dash || (self.args.output.is_none() && items.list.iter().any(|item| item.input == Input::Stdin)))
+    }
+
+    /// How many sessions may be changed.
+    pub(super) fn limit(&self) -> Option<u64> {
+        self.args.limit
+    }
+
+    /// Where the result of one session goes.
+    pub(super) fn target(&self, input: &Input) -> Target {
+        let overwrite = self.args.overwrite;
+        let copy = input.path().and_then(|path| self.copies.get(path));
+        match (self.args.output.as_deref(), copy, input) {
+            _ if self.args.dry_run => Target::Nowhere,
+            (Some(path), ..) if path.as_os_str() == "-" => Target::Stdout,
+            (Some(path), ..) => Target::File { path: path.to_owned(), overwrite },
+            (None, Some(path), _) => {
+                // Where this fails, so does the copy, which says why.
+                let _ = path.parent().map(std::fs::create_dir_all);
+                Target::File { path: path.clone(), overwrite }
+            }
+            (None, None, Input::Stdin) => Target::Stdout,
+            (None, None, Input::File(_)) => Target::InPlace,
+        }
+    }
+}
+
+/// Where the copies of sessions go: below `dir` as they lie below the folders that were named, no two to one place, and none
+/// over a session that was named.
+fn copies(dir: &Path, items: &Items) -> anyhow::Result<HashMap<PathBuf, PathBuf>> {
+    let mut copies: HashMap<PathBuf, PathBuf> = HashMap::new();
+    let mut taken: HashMap<&Path, &Path> = HashMap::new();
+    let sources: HashSet<PathBuf> = items.list.iter().filter_map(|item| std::fs::canonicalize(item.input.path()?).ok()).collect();
+    for item in &items.list {
+        let Some(source) = item.input.path() else { continue };
+        match taken.insert(&item.relative, source) {
+            Some(other) if other != source => {
+                let (one, two) = (other.display(), source.display());
+                return Err(Usage::new(
+                    format!("--out-dir: the copies of {one} and {two} would have the same name, {}", item.relative.display()),
+                    "name the folder that holds both, or work on them one after the other",
+                ));
+            }
+            _ => {}
+        }
+        let target = dir.join(&item.relative);
+        if std::fs::canonicalize(&target).is_ok_and(|target| sources.contains(&target)) {
+            return Err(Usage::new(
+                format!("--out-dir: the copy of {} would take the place of a session, {}", source.display(), target.display()),
+                "name another folder, or change the sessions in place, with --in-place",
+            ));
+        }
+        copies.insert(source.to_owned(), target);
+    }
+    Ok(copies)
+}
