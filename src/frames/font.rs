@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A bitmap font that sets the cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,6 +117,11 @@ impl Glyphs {
                 let mut rows = [0; ROWS];
                 for (row, bytes) in rows.iter_mut().zip(bitmap.chunks(stride)) {
                     *row = bytes.iter().rev().fold(0, |row, byte| row >> 8 | u32::from(*byte) << 24);
+                }
+                let ink: u32 = rows.iter().map(|row| row.count_ones()).sum();
+                if ink == u32::from(*width) * u32::from(*height) && *code != (NEWLINE as u16).to_le_bytes() {
+                    // A black box is a line end and nothing else.
+                    continue;
                 }
                 all.glyphs.push((*width, rows));
                 if let Some(number) = all.numbers.get_mut(usize::from(u16::from_le_bytes(*code))) {
@@ -274,9 +279,21 @@ pub struct Lens {
 }
 
 impl Lens {
-    /// A lens for glyphs that a pen drew. It reads zeros of both kinds.
+    /// The lens for a pen, made once: the table of ideographs takes a while.
     #[must_use]
-    pub fn new(pen: Pen) -> Lens {
+    pub fn of(pen: Pen) -> Arc<Lens> {
+        static MADE: Mutex<Vec<(Pen, Arc<Lens>)>> = Mutex::new(Vec::new());
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, lens)) = made.iter().find(|(other, _)| *other == pen) {
+            return Arc::clone(lens);
+        }
+        let lens = Arc::new(Lens::new(pen));
+        made.push((pen, Arc::clone(&lens)));
+        lens
+    }
+
+    /// A lens for glyphs that a pen drew. It reads zeros of both kinds.
+    fn new(pen: Pen) -> Lens {
         let mut narrow = Table::default();
         for c in pen.own_chars().filter(|c| *c != NEWLINE) {
             narrow.entry(pen.narrow(c).unwrap_or_default()).or_insert(c);
@@ -310,6 +327,7 @@ impl Lens {
     #[must_use]
     pub fn look(&self, c: char) -> char {
         match self.pen.cells(c) {
+            _ if c == NEWLINE => NEWLINE,
             1 => self.pen.narrow(c).and_then(|rows| self.narrow(&rows)).unwrap_or(c),
             2 => self.pen.wide(c).and_then(|rows| self.wide(&rows)).unwrap_or(c),
             _ => c,

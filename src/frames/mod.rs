@@ -6,9 +6,13 @@
 //! - [`font`]: glyphs, and what pixels say
 //! - [`shape`]: fonts, cells, frame sizes, and what providers bill
 //! - [`layout`]: pages, and where each character stands
+//! - [`normalize`](mod@normalize): text as the fonts can print it
 //! - [`render`]: pixels and PNG files
+//! - [`read`]: the way back
 
 pub mod font;
 pub mod layout;
+pub mod normalize;
+pub mod read;
 pub mod render;
 pub mod shape;

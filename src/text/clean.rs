@@ -47,6 +47,28 @@ pub fn strip(s: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Removes control sequences alone; every other character stays, also those that only control. Borrowed when there is none.
+pub fn strip_sequences(s: &str) -> Cow<'_, str> {
+    let bytes = s.as_bytes();
+    let mut out = String::new();
+    let (mut kept, mut from) = (0, 0);
+    while let Some(pos) = bytes.get(from..).and_then(|rest| memchr::memchr2(0x1b, 0xc2, rest)).map(|at| from + at) {
+        match ansi::sequence_len(bytes.get(pos..).unwrap_or_default()) {
+            0 => from = pos + 1,
+            len => {
+                out.push_str(s.get(kept..pos).unwrap_or_default());
+                kept = pos + len;
+                from = kept;
+            }
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(s);
+    }
+    out.push_str(s.get(kept..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
 /// Replaces base64 data URLs by a note of media type and decoded length, `[image/png, 7500 bytes]`,
 /// when their payload has at least 64 characters. Idempotent; borrowed when there is none.
 pub fn elide_data_urls(s: &str) -> Cow<'_, str> {
@@ -122,6 +144,12 @@ mod tests {
     fn e04_control_sequences_are_inert() {
         let dirty = "\x1b[2J\x1b]52;c;AAAA\x07 real\rSPOOF\u{202e}";
         assert_eq!(strip(dirty), " real\nSPOOF");
+    }
+
+    #[test]
+    fn sequences_alone_go_when_the_rest_is_wanted() {
+        assert_eq!(strip_sequences("\u{e}\x1b[1mé\x1b[0m\u{f}\u{9b}31mb\u{a0}\x07\x1b"), "\u{e}é\u{f}b\u{a0}\x07");
+        assert_eq!(strip_sequences("\u{e}é\u{f}\x07"), "\u{e}é\u{f}\x07");
     }
 
     #[test]
