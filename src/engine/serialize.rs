@@ -3,11 +3,13 @@
 //! One walker decides what is said and in which order; a table of tags and budgets gives it a form. Content is data: it
 //! cannot close the wrapper it stands in, and secrets in it are masked before it goes anywhere.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::io;
 
-use crate::session::{Block, Ix, Message, Role, Session, Sym};
+use crate::session::message::Call;
+use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym};
 use crate::text;
 
 /// Tags and budgets of one form of the text.
@@ -17,11 +19,40 @@ pub struct Form {
     pub result_chars: usize,
     /// Whether thinking is told. Anthropic's models refuse text that quotes it.
     pub thinking: bool,
+    /// The form that is printed on frames, with its budgets.
+    pub frames: Option<Budgets>,
+}
+
+/// What the text on frames keeps of long values, in UTF-16 units, as archives count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budgets {
+    /// Of a tool result.
+    pub result: usize,
+    /// Of one argument of a call.
+    pub arg: usize,
+    /// Of all arguments of a call.
+    pub call: usize,
+    /// Share that is kept from the start, 0 to 1; the rest is kept from the end.
+    pub head_ratio: f64,
+    /// Whether tool results are printed gray.
+    pub dim: bool,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Budgets { result: 2_000, arg: 500, call: 2_000, head_ratio: 0.6, dim: true }
+    }
+}
+
+impl Budgets {
+    fn cut<'a>(&self, content: &'a str, most: usize) -> Cow<'a, str> {
+        text::cut::middle_units(content, most, self.head_ratio)
+    }
 }
 
 impl Default for Form {
     fn default() -> Self {
-        Form { result_chars: RESULT_CHARS, thinking: true }
+        Form { result_chars: RESULT_CHARS, thinking: true, frames: None }
     }
 }
 
@@ -41,6 +72,8 @@ pub enum LeftOut {
     Excluded,
     /// The tool said that its result does not matter.
     Useless,
+    /// The message carries frames, whose text is told as what came before.
+    Frames,
 }
 
 impl LeftOut {
@@ -51,6 +84,7 @@ impl LeftOut {
             LeftOut::FailedTurn => "failed_turn",
             LeftOut::Excluded => "excluded",
             LeftOut::Useless => "useless",
+            LeftOut::Frames => "frames",
         }
     }
 }
@@ -75,7 +109,9 @@ pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> Selection {
     let caller_of = |ix: &Ix| callers.get(ix).copied();
     for ix in messages.iter().copied() {
         let entry = &session[ix];
-        let why = if session.is_left_out(ix) || caller_of(&ix).is_some_and(|caller| session.is_left_out(caller)) {
+        let why = if entry.kind == Kind::CustomMessage && session.carries_frames(ix) {
+            Some(LeftOut::Frames)
+        } else if session.is_left_out(ix) || caller_of(&ix).is_some_and(|caller| session.is_left_out(caller)) {
             Some(LeftOut::FailedTurn)
         } else if entry.flags.excluded() {
             Some(LeftOut::Excluded)
@@ -122,6 +158,9 @@ pub fn serialize(session: &Session, selection: &Selection, form: Form) -> io::Re
 
 /// The blocks of text that one message gives.
 fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -> Vec<String> {
+    if let Some(budgets) = form.frames {
+        return printed_parts(message, form, &budgets, tells_call);
+    }
     let mut parts = Vec::new();
     match message.role {
         Role::ToolResult => {
@@ -129,18 +168,7 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
             parts.push(format!("[Tool Result]: {}", clip_result(&text, form.result_chars)));
         }
         Role::BashExecution | Role::PythonExecution => {
-            let mut text = format!("[User]: Ran `{}`", clean(message.command.as_deref().unwrap_or_default()));
-            if let Some(output) = message.output.as_deref().filter(|o| !o.is_empty()) {
-                let output = clean(output);
-                let _ = write!(text, "\n{}", clip_result(&output, form.result_chars));
-            }
-            match message.exit_code {
-                Some(0) | None => {}
-                Some(code) => {
-                    let _ = write!(text, "\n(exit code {code})");
-                }
-            }
-            parts.push(text);
+            parts.push(format!("[User]: {}", execution(message, |output| clip_result(output, form.result_chars))));
         }
         Role::Assistant => {
             let mut calls = Vec::new();
@@ -173,6 +201,68 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
         }
     }
     parts
+}
+
+/// An execution of the person: the command, what it printed, and the exit code of one that failed.
+fn execution(message: &Message<'_>, clip: impl Fn(&str) -> String) -> String {
+    let mut text = format!("Ran `{}`", clean(message.command.as_deref().unwrap_or_default()));
+    if let Some(output) = message.output.as_deref().filter(|o| !o.is_empty()) {
+        let _ = write!(text, "\n{}", clip(&clean(output)));
+    }
+    match message.exit_code {
+        Some(0) | None => {}
+        Some(code) => {
+            let _ = write!(text, "\n(exit code {code})");
+        }
+    }
+    text
+}
+
+/// The same for frames: one section each for what the model thought, said and called, in this order, and no images.
+fn printed_parts(message: &Message<'_>, form: Form, budgets: &Budgets, tells_call: impl Fn(&str) -> bool) -> Vec<String> {
+    let joined = |texts: Vec<&str>, between: &str| (!texts.is_empty()).then(|| clean(&texts.join(between)));
+    let texts = |between: &str| {
+        let texts = message.blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(text.as_ref()),
+            _ => None,
+        });
+        joined(texts.collect(), between)
+    };
+    let mut parts = Vec::new();
+    match message.role {
+        Role::ToolResult => {
+            let body = clean(&message.text());
+            let body = budgets.cut(&body, budgets.result);
+            parts.push(if budgets.dim { format!("[Tool Result]: \u{e}{body}\u{f}") } else { format!("[Tool Result]: {body}") });
+        }
+        Role::BashExecution | Role::PythonExecution => {
+            parts.push(format!("[User]: {}", execution(message, |output| budgets.cut(output, budgets.result).into_owned())));
+        }
+        Role::Assistant => {
+            let thoughts = message.blocks.iter().filter_map(|block| match block {
+                Block::Thinking { text, .. } if form.thinking => Some(text.as_ref()),
+                _ => None,
+            });
+            parts.extend(joined(thoughts.collect(), "\n").map(|text| format!("[Think]: {text}")));
+            parts.extend(texts("\n").map(|text| format!("[Assistant]: {text}")));
+            let calls: Vec<String> = message.calls().filter(|call| tells_call(&call.id)).map(|call| printed_call(call, budgets)).collect();
+            if !calls.is_empty() {
+                parts.push(format!("[Tool Call]: {}", calls.join("; ")));
+            }
+        }
+        _ => parts.extend(texts("").filter(|text| !text.is_empty()).map(|text| format!("[User]: {text}"))),
+    }
+    parts
+}
+
+fn printed_call(call: &Call<'_>, budgets: &Budgets) -> String {
+    let arg = |(key, value): &(Cow<'_, str>, Json<'_>)| {
+        let value = clean(&value.to_text());
+        format!("{}={}", clean(key), budgets.cut(&value, budgets.arg))
+    };
+    let args: Vec<String> = call.args.members().iter().map(arg).collect();
+    let args = args.join(", ");
+    format!("{}({})", clean(&call.name), budgets.cut(&args, budgets.call))
 }
 
 /// Text of a session as it may stand in a text of ours: control sequences gone, data URLs noted, secrets masked, wrappers

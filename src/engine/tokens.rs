@@ -91,6 +91,7 @@ fn measure(message: &Message<'_>, text: impl Fn(&str) -> u64) -> u64 {
             Block::Thinking { text: thought, signature } => text(thought) + signature.as_deref().map_or(0, &text),
             Block::Call(call) => text(&call.name) + text(&call.args.to_text()),
             Block::Image { .. } => IMAGE_TOKENS,
+            Block::Frame { tokens, .. } => *tokens,
             Block::Other => 0,
         };
     }

@@ -4,6 +4,7 @@
 //! family was seen to read, `legible` the ones that keep line numbers and indentation readable.
 
 use super::font::{Face, Pen};
+use crate::models::Api;
 
 /// What the letters of a frame are drawn in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -137,67 +138,10 @@ impl Grid {
     }
 }
 
-/// Who bills a frame: the API that carries the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Family {
-    /// Anthropic's, and every one that is not known.
-    #[default]
-    Anthropic,
-    /// OpenAI's.
-    OpenAi,
-    /// Google's.
-    Google,
-}
-
-impl Family {
-    /// The family of an API's name.
-    #[must_use]
-    pub fn of_api(api: &str) -> Family {
-        match api {
-            "openai-completions" | "openai-responses" | "openai-codex-responses" | "azure-openai-responses" => Family::OpenAi,
-            "google-generative-ai" | "google-gemini-cli" | "google-vertex" => Family::Google,
-            _ => Family::Anthropic,
-        }
-    }
-
-    /// The family behind a provider's name, for sessions that do not tell the API.
-    #[must_use]
-    pub fn of_provider(provider: &str) -> Family {
-        match provider {
-            "openai" | "openai-codex" | "azure" | "azure-openai" | "openrouter" | "groq" | "xai" => Family::OpenAi,
-            "google" | "google-vertex" | "google-gemini-cli" => Family::Google,
-            _ => Family::Anthropic,
-        }
-    }
-
-    /// Tokens that are billed for a frame of an edge, always for the whole square.
-    #[must_use]
-    pub fn billed(self, edge: u32) -> u64 {
-        let edge = u64::from(edge);
-        match self {
-            Family::Anthropic => (edge.div_ceil(28).pow(2).min(4_784) * 105).div_ceil(100),
-            Family::OpenAi => (edge.div_ceil(32).pow(2).min(10_000) * 12).div_ceil(10),
-            Family::Google => 1_120,
-        }
-    }
-
-    /// The hint that makes the provider look at every pixel, where it has one.
-    #[must_use]
-    pub fn detail(self) -> Option<&'static str> {
-        (self == Family::OpenAi).then_some("original")
-    }
-}
-
-/// Images that one request to a provider may hold.
+/// The hint that makes a provider look at every pixel, where it has one.
 #[must_use]
-pub fn image_cap(provider: &str) -> usize {
-    match provider {
-        "anthropic" | "amazon-bedrock" => 90,
-        "openai" | "openai-codex" | "google" | "google-vertex" | "google-gemini-cli" => 200,
-        "openrouter" => 8,
-        "umans" => 10,
-        _ => 5,
-    }
+pub fn detail(api: Api) -> Option<&'static str> {
+    (api == Api::OpenAi).then_some("original")
 }
 
 /// Which of the two tables is asked.
@@ -209,9 +153,10 @@ pub enum Choice {
     Legible,
 }
 
-/// The shape for a model. `model` is `provider/id` or an id; the first rule that its id matches counts, else its family.
+/// The shape for a model. `model` is `provider/id` or an id; the first rule that its id matches counts, else the
+/// family that carries its requests.
 #[must_use]
-pub fn choose(choice: Choice, model: &str, family: Family) -> Shape {
+pub fn choose(choice: Choice, model: &str, api: Api) -> Shape {
     let id = model.to_ascii_lowercase();
     let has = |part: &str| id.contains(part);
     let (name, edge) = match choice {
@@ -220,10 +165,10 @@ pub fn choose(choice: Choice, model: &str, family: Family) -> Shape {
             () if has("claude") => ("6x12-dim", EDGE),
             () if has("gemini") => ("doc-8on16-sent-dim", 2048),
             () if has("gpt") || has("codex") || has("kimi") || has("glm") => ("8on16-bw", EDGE),
-            () => match family {
-                Family::Anthropic => ("6x12-dim", EDGE),
-                Family::Google => ("doc-8on16-sent-dim", EDGE),
-                Family::OpenAi => ("8on16-bw", EDGE),
+            () => match api {
+                Api::Anthropic | Api::Unknown => ("6x12-dim", EDGE),
+                Api::Google => ("doc-8on16-sent-dim", EDGE),
+                Api::OpenAi => ("8on16-bw", EDGE),
             },
         },
         Choice::Legible => match () {
@@ -232,10 +177,8 @@ pub fn choose(choice: Choice, model: &str, family: Family) -> Shape {
             () if has("gemini") => ("8on22-bw", 2048),
             () if has("gpt") || has("codex") || has("kimi") => ("8on22-bw", EDGE),
             () if has("glm") => ("8on16-bw", EDGE),
-            () => match family {
-                Family::Anthropic if !id.is_empty() => ("11on16-bw", EDGE),
-                _ => ("8on22-bw", EDGE),
-            },
+            () if api == Api::Anthropic => ("11on16-bw", EDGE),
+            () => ("8on22-bw", EDGE),
         },
     };
     Shape { edge, ..Shape::of(name).unwrap_or(PLAIN) }
@@ -290,22 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_billed_as_each_family_bills_them() {
-        let billed = |family: Family| [1568, 1932, 2048, 2576].map(|edge| family.billed(edge));
-        assert_eq!(billed(Family::Anthropic), [3_293, 5_000, 5_024, 5_024]);
-        assert_eq!(billed(Family::OpenAi), [2_882, 4_466, 4_916, 7_874]);
-        assert_eq!(billed(Family::Google), [1_120; 4]);
-    }
-
-    #[test]
     fn the_model_chooses_the_shape() {
-        let both = |model: &str, family: Family| {
+        let both = |model: &str, api: Api| {
             [Choice::Auto, Choice::Legible].map(|choice| {
-                let shape = choose(choice, model, family);
+                let shape = choose(choice, model, api);
                 format!("{}@{}", shape.name, shape.edge)
             })
         };
-        let anthropic = Family::Anthropic;
+        let anthropic = Api::Anthropic;
         for late in [
             "claude-opus-4-7",
             "anthropic/claude-opus-4.8",
@@ -320,14 +255,14 @@ mod tests {
         {
             assert_eq!(both(other, anthropic), ["6x12-dim@1568", "11on16-bw@1568"], "{other}");
         }
-        assert_eq!(both("google/gemini-3-pro", Family::Google), ["doc-8on16-sent-dim@2048", "8on22-bw@2048"]);
-        assert_eq!(both("openai/gpt-5.1", Family::OpenAi), ["8on16-bw@1568", "8on22-bw@1568"]);
-        assert_eq!(both("o9-codex", Family::OpenAi), ["8on16-bw@1568", "8on22-bw@1568"]);
-        assert_eq!(both("moonshot/kimi-k3", Family::OpenAi), ["8on16-bw@1568", "8on22-bw@1568"]);
-        assert_eq!(both("zai/glm-5", Family::OpenAi), ["8on16-bw@1568", "8on16-bw@1568"]);
-        assert_eq!(both("x/unheard", Family::Google), ["doc-8on16-sent-dim@1568", "8on22-bw@1568"]);
-        assert_eq!(both("x/unheard", Family::OpenAi), ["8on16-bw@1568", "8on22-bw@1568"]);
-        assert_eq!(both("", anthropic), ["6x12-dim@1568", "8on22-bw@1568"]);
+        assert_eq!(both("google/gemini-3-pro", Api::Google), ["doc-8on16-sent-dim@2048", "8on22-bw@2048"]);
+        assert_eq!(both("openai/gpt-5.1", Api::OpenAi), ["8on16-bw@1568", "8on22-bw@1568"]);
+        assert_eq!(both("o9-codex", Api::OpenAi), ["8on16-bw@1568", "8on22-bw@1568"]);
+        assert_eq!(both("moonshot/kimi-k3", Api::OpenAi), ["8on16-bw@1568", "8on22-bw@1568"]);
+        assert_eq!(both("zai/glm-5", Api::OpenAi), ["8on16-bw@1568", "8on16-bw@1568"]);
+        assert_eq!(both("x/unheard", Api::Google), ["doc-8on16-sent-dim@1568", "8on22-bw@1568"]);
+        assert_eq!(both("x/unheard", Api::OpenAi), ["8on16-bw@1568", "8on22-bw@1568"]);
+        assert_eq!(both("", Api::Unknown), ["6x12-dim@1568", "8on22-bw@1568"]);
     }
 
     #[test]

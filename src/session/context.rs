@@ -136,6 +136,16 @@ impl Session {
         entry.role == Role::Assistant && entry.kind == Kind::Message && (entry.stop.failed() || entry.flags.retry_recovery())
     }
 
+    /// Whether an entry is a message that carries frames behind a compaction.
+    #[must_use]
+    pub fn carries_frames(&self, ix: Ix) -> bool {
+        self[ix].kind == Kind::CustomMessage
+            && self.read(ix).is_ok_and(|payload| {
+                memchr::memmem::find(payload.bytes(), super::frames::KEY.as_bytes()).is_some()
+                    && Json::parse(&payload.text()).is_ok_and(|record| super::frames::Archive::carried(&record).is_some())
+            })
+    }
+
     /// For each result of a path the message that made its call: the nearest one before it whose call has its id. Ids come
     /// again where an agent counts them anew, and what is cut apart goes by the same rule.
     #[must_use]

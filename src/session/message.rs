@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::entry::{Kind, Role, Stop};
+use super::frames;
 use super::json::Json;
 
 /// A message, an extension's message, or a summary, decoded from its record.
@@ -68,6 +69,15 @@ pub enum Block<'a> {
         mime: Cow<'a, str>,
         /// Base64, or `blob:sha256:…`.
         data: Cow<'a, str>,
+    },
+    /// A page of history, printed on a picture.
+    Frame {
+        /// The media type as stated.
+        mime: Cow<'a, str>,
+        /// Base64, or `blob:sha256:…`.
+        data: Cow<'a, str>,
+        /// Tokens that are billed for it.
+        tokens: u64,
     },
     /// A block of a type that is not known; it counts nothing and is never shown.
     Other,
@@ -144,7 +154,7 @@ impl<'a> Message<'a> {
             Kind::Message => Some(Self::stored(record.get("message"))),
             Kind::CustomMessage => Some(Message {
                 custom_type: record.get("customType").cow(),
-                blocks: blocks(record.get("content")),
+                blocks: frames::of_carrier(record).unwrap_or_else(|| blocks(record.get("content"))),
                 ..Message::empty(Role::Custom)
             }),
             Kind::Compaction => Some(Self::summary(Role::CompactionSummary, record)),
@@ -179,7 +189,9 @@ impl<'a> Message<'a> {
     }
 
     fn summary(role: Role, record: &Json<'a>) -> Message<'a> {
-        Message { blocks: record.get("summary").cow().map(Block::Text).into_iter().collect(), ..Message::empty(role) }
+        let mut blocks: Vec<Block<'a>> = record.get("summary").cow().map(Block::Text).into_iter().collect();
+        blocks.extend(frames::of_summary(record));
+        Message { blocks, ..Message::empty(role) }
     }
 
     pub(crate) fn stored(json: &Json<'a>) -> Message<'a> {
@@ -276,7 +288,7 @@ impl<'a> Message<'a> {
     }
 }
 
-fn blocks<'a>(content: &Json<'a>) -> Vec<Block<'a>> {
+pub(super) fn blocks<'a>(content: &Json<'a>) -> Vec<Block<'a>> {
     if let Some(text) = content.cow() {
         return vec![Block::Text(text)];
     }

@@ -11,11 +11,13 @@
 //! - [`edit`]: the same bytes with a few lines changed
 //! - `migrate`: versions 1 and 2 as version 3
 //! - [`problems`]: everything that is wrong, each with code, line and offset
+//! - [`frames`]: history on pictures, as entries carry it
 //! - [`owner`]: which agent the file belongs to; [`images`]: what image data really is
 
 pub mod context;
 pub mod edit;
 pub mod entry;
+pub mod frames;
 mod head;
 pub mod images;
 mod index;

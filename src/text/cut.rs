@@ -78,6 +78,33 @@ pub fn middle(s: &str, max_chars: usize, head_ratio: f32, marker: impl Fn(usize)
     Cow::Owned(format!("{head}{}{tail}", marker(left_out)))
 }
 
+/// Cuts the middle out of a text of more than `most` UTF-16 units, exactly where `head_ratio` says, between a marker that tells
+/// how many were left out. What history on pictures is cut by, so that its lengths are those that other readers reckon with; no
+/// character is split.
+pub fn middle_units(s: &str, most: usize, head_ratio: f64) -> Cow<'_, str> {
+    let units = |s: &str| s.chars().map(char::len_utf16).sum::<usize>();
+    if s.len() <= most || units(s) <= most {
+        return Cow::Borrowed(s);
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, and min bounds it")]
+    let head = ((most as f64 * head_ratio.clamp(0.0, 1.0)).round() as usize).min(most);
+    let offset = |chars: &mut dyn Iterator<Item = char>, most: usize| {
+        let mut used = 0;
+        chars
+            .take_while(|c| {
+                used += c.len_utf16();
+                used <= most
+            })
+            .map(char::len_utf8)
+            .sum::<usize>()
+    };
+    let start = floor_boundary(s, offset(&mut s.chars(), head));
+    let end = ceil_boundary(s, s.len() - offset(&mut s.chars().rev(), most - head));
+    let (head, rest) = s.split_at_checked(start).unwrap_or((s, ""));
+    let (middle, tail) = rest.split_at_checked(end.saturating_sub(start)).unwrap_or((rest, ""));
+    Cow::Owned(format!("{head} [... {} chars elided ...] {tail}", units(middle)))
+}
+
 /// One cleaned line of at most `max_chars` characters: no control sequences, data URLs as notes,
 /// runs of white space as one blank. A longer text is cut at a word boundary, where there is one
 /// in its second half, and ends in `…`.
@@ -260,6 +287,17 @@ mod tests {
         assert_eq!(middle(&solid, 0, f32::NAN, note), "[100]");
         assert_eq!(middle(&solid, 4, 7.0, note), "xxxx[96]");
         assert_eq!(middle(&solid, 4, -1.0, note), "[96]xxxx");
+    }
+
+    #[test]
+    fn units_are_cut_where_the_ratio_says() {
+        assert_eq!(middle_units("abcdefghij", 10, 0.6), "abcdefghij");
+        assert_eq!(middle_units("abcdefghijk", 5, 0.6), "abc [... 6 chars elided ...] jk");
+        assert_eq!(middle_units("abcdefghijk", 5, 7.0), "abcde [... 6 chars elided ...] ");
+        assert_eq!(middle_units("😀😀😀😀", 5, 0.6), "😀 [... 4 chars elided ...] 😀");
+        assert_eq!(middle_units("ab", 0, 0.6), " [... 2 chars elided ...] ");
+        let s = format!("see data:image/png;base64,{} there", "A".repeat(100));
+        assert_eq!(middle_units(&s, 60, 0.6), "see  [... 122 chars elided ...]  there");
     }
 
     #[test]
