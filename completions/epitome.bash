@@ -67,7 +67,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__branch__subcmd__summary)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --from --to --token-budget --instructions --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --from --to --token-budget --instructions --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -177,6 +177,58 @@ _epitome() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --summarizer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summarizer-model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --base-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --endpoint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summarizer-command)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --idle-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-requests)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-input-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fallback)
+                    COMPREPLY=($(compgen -W "offline context-full" -- "${cur}"))
+                    return 0
+                    ;;
+                --hook)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -185,7 +237,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__compact)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --summarizer --auto-continue --allow-growth --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --auto-continue --allow-growth --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -300,7 +352,55 @@ _epitome() {
                     return 0
                     ;;
                 --summarizer)
-                    COMPREPLY=($(compgen -W "offline truncate" -- "${cur}"))
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summarizer-model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --base-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --endpoint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summarizer-command)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --idle-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-requests)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-input-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fallback)
+                    COMPREPLY=($(compgen -W "offline context-full" -- "${cur}"))
+                    return 0
+                    ;;
+                --hook)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -497,7 +597,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__prune)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --protect-tokens --min-savings --min-result-tokens --no-superseded --no-useless --stale --stale-suffix-tokens --stale-idle-minutes --protect --protect-last-turn --restore --no-archive --yes --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --protect-tokens --min-savings --min-result-tokens --no-superseded --no-useless --stale --stale-suffix-tokens --stale-idle-minutes --protect --protect-last-turn --restore --no-archive --yes --hook --hook-timeout --strict-hooks --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -616,6 +716,14 @@ _epitome() {
                     return 0
                     ;;
                 --restore)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -116,8 +116,20 @@ idle\t'The same, while nobody works on the session'"
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l keep-from -d 'The message to keep from, one of the cut\'s candidates [default: chosen by --keep-recent-tokens]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l instructions -d 'What the summary should look at [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l context-file -d 'Lines from FILE that the summary should carry [default: none]' -r -F
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -l summarizer -d 'Who writes the summary: offline, truncate [default: offline]' -r -f -a "offline\t'Extracts what matters; no model, no network'
-truncate\t'The first 2,000 bytes, to test wiring'"
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l summarizer -d 'Who writes the summary: offline, truncate, endpoint, openai, openai-compact, anthropic, command [default: offline]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l summarizer-model -d 'The model that writes it [default: none; openai and anthropic need one]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l base-url -d 'Where openai or anthropic is, such as http://localhost:8080/v1 [default: the provider\'s own]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l endpoint -d 'With --summarizer endpoint: where {systemPrompt, prompt} is posted for {summary} [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l summarizer-command -d 'With --summarizer command: a program that gets the prompt on standard input and prints the summary [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l timeout -d 'The longest that one request may take: 120, 90s, 5m [default: 120s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l idle-timeout -d 'The longest that an answer may pause once it has begun [default: 60s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l retries -d 'How often a request is sent again after 408, 429, 5xx or a dropped connection [default: 3]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l max-requests -d 'Most requests of the whole run, those that are sent again included [default: 100]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l max-input-tokens -d 'Most tokens of one request; what is longer is summarized in parts [default: what the model\'s window takes]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l fallback -d 'What may be done when what was asked for fails: offline, context-full [default: nothing, the run fails]' -r -f -a "offline\t'The offline summarizer in place of an online one'
+context-full\t'A summary in place of frames'"
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l hook -d 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l hook-timeout -d 'The longest that a hook may take [default: 30s]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s q -l quiet -d 'No notes and warnings [default: off]'
@@ -129,6 +141,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l overwrite -d
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l auto-continue -d 'When the threshold asked for it: tell the agent to go on with the task on its own [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth -d 'Write the compaction even when the context does not shrink [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l no-redact -d 'Send keys and tokens of the session as they are, instead of masked [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
@@ -163,6 +177,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale-suffix-t
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale-idle-minutes -d 'With --stale: minutes without a message after which any result may go [default: 30]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect -d 'Keep results of a tool (tool:NAME) or of files (path:GLOB); may be given more than once [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l restore -d 'Put an archived revision back as the session, which is archived first [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l hook -d 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l hook-timeout -d 'The longest that a hook may take [default: 30s]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s q -l quiet -d 'No notes and warnings [default: off]'
@@ -178,6 +194,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale -d 'Only
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-last-turn -d 'Keep results after the latest request, whatever their size [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-archive -d 'Do not archive the file as it was; needs --yes [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l yes -d 'Yes, without an archive [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
@@ -209,6 +226,20 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l from 
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l to -d 'The entry at which the work goes on (required)' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l token-budget -d 'Tokens of messages that the summary sees, the newest first [default: the window less 16384]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l instructions -d 'What the summary should look at [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l summarizer -d 'Who writes the summary: offline, truncate, endpoint, openai, openai-compact, anthropic, command [default: offline]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l summarizer-model -d 'The model that writes it [default: none; openai and anthropic need one]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l base-url -d 'Where openai or anthropic is, such as http://localhost:8080/v1 [default: the provider\'s own]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l endpoint -d 'With --summarizer endpoint: where {systemPrompt, prompt} is posted for {summary} [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l summarizer-command -d 'With --summarizer command: a program that gets the prompt on standard input and prints the summary [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l timeout -d 'The longest that one request may take: 120, 90s, 5m [default: 120s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l idle-timeout -d 'The longest that an answer may pause once it has begun [default: 60s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l retries -d 'How often a request is sent again after 408, 429, 5xx or a dropped connection [default: 3]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l max-requests -d 'Most requests of the whole run, those that are sent again included [default: 100]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l max-input-tokens -d 'Most tokens of one request; what is longer is summarized in parts [default: what the model\'s window takes]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l fallback -d 'What may be done when what was asked for fails: offline, context-full [default: nothing, the run fails]' -r -f -a "offline\t'The offline summarizer in place of an online one'
+context-full\t'A summary in place of frames'"
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l hook -d 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l hook-timeout -d 'The longest that a hook may take [default: 30s]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s q -l quiet -d 'No notes and warnings [default: off]'
@@ -218,6 +249,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s n -l 
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s i -l in-place -d 'Change several sessions in place [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l overwrite -d 'Replace a target that is there already [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l no-redact -d 'Send keys and tokens of the session as they are, instead of masked [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'

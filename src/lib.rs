@@ -23,6 +23,7 @@
 //! | [`store`] | the only writer: fingerprints, locks, appends, new files, rewrites with their archives |
 //! | [`run`] | the loop that brings them together, one file a kind of job |
 //! | [`text`] | pure text surgery: cuts, cleaning, escaping, masking secrets |
+//! | [`hooks`], [`process`] | commands of a person that are asked before a write and told after it, and how commands are run |
 //! | [`settings`], [`models`] | values with the place they came from; what is known about models |
 //! | [`cli`] | parsing and printing; the only room that knows clap, terminals and exit codes |
 //!
@@ -36,7 +37,9 @@
 pub mod cli;
 pub mod engine;
 pub mod frames;
+pub mod hooks;
 pub mod models;
+pub mod process;
 pub mod run;
 pub mod session;
 pub mod settings;

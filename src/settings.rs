@@ -5,6 +5,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
@@ -14,6 +15,8 @@ use crate::engine::trigger::{Limits, Threshold};
 use crate::models::Catalogue;
 
 mod catalogue;
+use crate::hooks::Event;
+use crate::summarize::choice::{Choice, duration};
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +77,21 @@ pub const NAMES: &[Name] = &[
     name("prune.min_result_tokens", "--min-result-tokens", "EPITOME_PRUNE_MIN_RESULT_TOKENS", "50"),
     name("prune.stale_suffix_tokens", "--stale-suffix-tokens", "EPITOME_PRUNE_STALE_SUFFIX_TOKENS", "8000"),
     name("prune.stale_idle_minutes", "--stale-idle-minutes", "EPITOME_PRUNE_STALE_IDLE_MINUTES", "30"),
+    name("online.summarizer", "--summarizer", "EPITOME_SUMMARIZER", "offline"),
+    name("online.model", "--summarizer-model", "EPITOME_SUMMARIZER_MODEL", ""),
+    name("online.base_url", "--base-url", "EPITOME_BASE_URL", ""),
+    name("online.endpoint", "--endpoint", "EPITOME_ENDPOINT", ""),
+    name("online.command", "--summarizer-command", "EPITOME_SUMMARIZER_COMMAND", ""),
+    name("online.timeout", "--timeout", "EPITOME_ONLINE_TIMEOUT", "120s"),
+    name("online.idle_timeout", "--idle-timeout", "EPITOME_ONLINE_IDLE_TIMEOUT", "60s"),
+    name("online.retries", "--retries", "EPITOME_ONLINE_RETRIES", "3"),
+    name("online.max_requests", "--max-requests", "EPITOME_ONLINE_MAX_REQUESTS", "100"),
+    name("online.max_input_tokens", "--max-input-tokens", "EPITOME_ONLINE_MAX_INPUT_TOKENS", ""),
+    name("hooks.timeout", "--hook-timeout", "EPITOME_HOOKS_TIMEOUT", "30s"),
+    name("hooks.session_before_compact", "--hook", "EPITOME_HOOK_SESSION_BEFORE_COMPACT", ""),
+    name("hooks.session.compacting", "--hook", "EPITOME_HOOK_SESSION_COMPACTING", ""),
+    name("hooks.session_compact", "--hook", "EPITOME_HOOK_SESSION_COMPACT", ""),
+    name("hooks.session_before_tree", "--hook", "EPITOME_HOOK_SESSION_BEFORE_TREE", ""),
 ];
 
 /// The settings, typed.
@@ -107,6 +125,12 @@ pub struct Settings {
     pub stale: (u64, u64),
     /// What is known about models: the rows of the config, `[[model]]` and `[[promotion]]`, over those that are compiled in.
     pub catalogue: Arc<Catalogue>,
+    /// Who writes summaries.
+    pub summarizer: Choice,
+    /// Commands by event, one an event.
+    pub hooks: Vec<(Event, String)>,
+    /// The longest that a hook may take.
+    pub hook_timeout: Duration,
     /// Each setting with its value as typed (empty: not set) and where it came from, in the table's order.
     pub shown: Vec<(Name, String, Origin)>,
 }
@@ -171,6 +195,9 @@ impl Settings {
             prune: PruneSettings::default(),
             stale: (0, 0),
             catalogue: Arc::new(catalogue),
+            summarizer: Choice::default(),
+            hooks: Vec::new(),
+            hook_timeout: Duration::ZERO,
             shown: Vec::new(),
         };
         for name in NAMES {
@@ -236,7 +263,16 @@ impl Settings {
             "prune.min_result_tokens" => self.prune.min_result_tokens = amount(text)?,
             "prune.stale_suffix_tokens" => self.stale.0 = amount(text)?,
             "prune.stale_idle_minutes" => self.stale.1 = amount(text)?,
-            _ => {}
+            "hooks.timeout" => self.hook_timeout = duration(text)?,
+            _ => {
+                if let Some(key) = key.strip_prefix("online.") {
+                    self.summarizer.set(key, text)?;
+                }
+                if let Some(event) = key.strip_prefix("hooks.").and_then(Event::of) {
+                    self.hooks.retain(|(known, _)| *known != event);
+                    self.hooks.push((event, text.to_owned()));
+                }
+            }
         }
         Ok(())
     }

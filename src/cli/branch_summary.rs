@@ -2,10 +2,11 @@
 
 use super::args::BranchSummary;
 use super::batch::{self, Item, Said};
+use super::making::{self, Maker};
 use super::{Status, Usage, Writer, json as out, output, show};
+use crate::hooks::Hooks;
 use crate::run::{BranchJob, RunError, Services};
 use crate::settings::Settings;
-use crate::summarize::offline::Offline;
 
 /// Runs the command.
 pub(super) fn run(args: &BranchSummary) -> anyhow::Result<Status> {
@@ -18,10 +19,21 @@ pub(super) fn run(args: &BranchSummary) -> anyhow::Result<Status> {
     }
     let writer = Writer::of(&args.write, &items)?;
     let _loading = settings.tokenizer.preload();
-    batch::write(common, &items, &writer, |item| one(args, &settings, &now, &writer, item))
+    let maker = Maker::new(&args.summarizing, &settings)?;
+    let hooks = making::hooks(&args.hooking, &settings)?;
+    let made = (&maker, &hooks);
+    let status = batch::write(common, &items, &writer, |item| one(args, &settings, &now, &writer, made, item))?;
+    Ok(making::with_hooks(status, &args.hooking, &hooks))
 }
 
-fn one(args: &BranchSummary, settings: &Settings, now: &str, writer: &Writer<'_>, item: &Item) -> Result<Said, RunError> {
+fn one(
+    args: &BranchSummary,
+    settings: &Settings,
+    now: &str,
+    writer: &Writer<'_>,
+    (maker, hooks): (&Maker, &Hooks),
+    item: &Item,
+) -> Result<Said, RunError> {
     let common = &args.common;
     let progress = super::progress(common);
     let job = BranchJob {
@@ -36,17 +48,19 @@ fn one(args: &BranchSummary, settings: &Settings, now: &str, writer: &Writer<'_>
         focus: args.instructions.clone(),
         archive_dir: settings.archive_dir.clone(),
     };
-    let services = Services { now: now.to_owned(), summarizer: &Offline, progress: &progress };
+    let name = item.input.name();
+    let note = making::note(common, &name);
+    let summarizer = maker.make(&note);
+    let services = Services { now: now.to_owned(), summarizer: summarizer.as_ref(), progress: &progress, hooks, note: &note };
     let done = crate::run::branch_summary(&job, &services)?;
     progress("");
-    let name = item.input.name();
     let mut err = String::new();
     if !common.quiet && !common.json {
         for warning in &done.warnings {
             err.push_str(&format!("{}: {}\n", output::error_text(&name, None), crate::text::strip(warning)));
         }
     }
-    let status = if args.write.exit_code && done.summary.is_none() { Status::Nothing } else { Status::Done };
+    let status = if args.write.exit_code && done.summary.is_none() && !done.unknown { Status::Nothing } else { Status::Done };
     let out = if common.json {
         let mut object = out::head(&name);
         out::branch(&mut object, &done);

@@ -1,18 +1,17 @@
 //! `epitome compact`.
 
-use super::args::{Compact, Strategy, SummarizerName, When};
+use super::args::{Compact, Strategy, When};
 use super::batch::{self, Item, Output, Said, Tally};
+use super::making::{self, Maker};
 use super::{Status, Writer, json as out, output, show};
+use crate::hooks::Hooks;
 use crate::run::{Action, CompactJob, RunError, Services, Trigger};
 use crate::settings::Settings;
-use crate::summarize::Summarizer;
-use crate::summarize::offline::Offline;
-use crate::summarize::truncate::Truncate;
 
 /// Runs the command.
 pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
     let common = &args.common;
-    let settings = super::settings(common, Vec::new())?;
+    let settings = super::settings(common, args.given())?;
     let now = super::now(common)?;
     let items = batch::items(common)?;
     let writer = Writer::of(&args.write, &items)?;
@@ -24,13 +23,21 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
         }
         None => Vec::new(),
     };
-    let summarizer: &(dyn Summarizer + Sync) = match args.summarizer {
-        SummarizerName::Offline => &Offline,
-        SummarizerName::Truncate => &Truncate,
-    };
+    let maker = Maker::new(&args.summarizing, &settings)?;
+    let hooks = making::hooks(&args.hooking, &settings)?;
     let _loading = settings.tokenizer.preload();
-    let work = Work { args, writer: &writer, settings: &settings, now: &now, several: items.several, context: &context, summarizer };
-    batch::write(common, &items, &writer, |item| work.one(item))
+    let work = Work {
+        args,
+        writer: &writer,
+        settings: &settings,
+        now: &now,
+        several: items.several,
+        context: &context,
+        maker: &maker,
+        hooks: &hooks,
+    };
+    let status = batch::write(common, &items, &writer, |item| work.one(item))?;
+    Ok(making::with_hooks(status, &args.hooking, &hooks))
 }
 
 struct Work<'a> {
@@ -40,7 +47,8 @@ struct Work<'a> {
     now: &'a str,
     several: bool,
     context: &'a [String],
-    summarizer: &'a (dyn Summarizer + Sync),
+    maker: &'a Maker,
+    hooks: &'a Hooks,
 }
 
 impl Work<'_> {
@@ -65,10 +73,13 @@ impl Work<'_> {
             auto_continue: args.auto_continue,
             archive_dir: settings.archive_dir.clone(),
         };
-        let services = Services { now: self.now.to_owned(), summarizer: self.summarizer, progress: &progress };
+        let name = item.input.name();
+        let note = making::note(common, &name);
+        let summarizer = self.maker.make(&note);
+        let services =
+            Services { now: self.now.to_owned(), summarizer: summarizer.as_ref(), progress: &progress, hooks: self.hooks, note: &note };
         let done = crate::run::compact(&job, &services)?;
         progress("");
-        let name = item.input.name();
         let mut err = String::new();
         if !common.quiet && !common.json {
             for warning in &done.receipt.warnings {

@@ -124,7 +124,8 @@ pub(super) fn problems(list: &[Problem]) -> Value {
 /// `settings`.
 pub(super) fn settings(settings: &Settings) -> Value {
     let rows = settings.shown.iter().map(|(name, value, origin)| {
-        let value = if value.is_empty() { Value::Null } else { value.as_str().into() };
+        // A command or an address may hold a password.
+        let value = if value.is_empty() { Value::Null } else { crate::text::Redactor::secrets().redact(value).text.into() };
         json!({"key": name.key, "value": value, "source": origin.to_string()})
     });
     rows.collect()
@@ -185,7 +186,7 @@ pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
         ("dropped", receipt.dropped.iter().map(|(id, why)| json!({"id": id, "why": why.code()})).collect()),
         ("pruned_results", 0.into()),
         ("archive_revision", json!(receipt.archive_revision)),
-        ("requests", 0.into()),
+        ("requests", receipt.requests.into()),
         ("dry_run", receipt.dry_run.into()),
         ("warnings", json!(receipt.warnings)),
         ("summary", summary(&done.session, done.summary.as_ref())),
@@ -243,15 +244,21 @@ pub(super) fn branch(object: &mut Map<String, Value>, done: &BranchDone) {
     let branch = json!({"common_ancestor_id": id(session, plan.ancestor.as_ref()), "entry_ids": entries, "messages": plan.messages.len(), "tokens": plan.tokens});
     object.insert("branch".to_owned(), branch);
     object.insert("files".to_owned(), files(&plan.files));
-    let summarized = done.summary.is_some();
+    let summarized = done.summary.is_some() || done.unknown;
+    let (action, reason) = match (done.cancelled, summarized) {
+        (true, _) => ("refused", "cancelled".into()),
+        (false, true) => ("summarized", Value::Null),
+        (false, false) => ("nothing", "nothing_to_summarize".into()),
+    };
     let rows = [
-        ("action", if summarized { "summarized" } else { "nothing" }.into()),
-        ("reason", if summarized { Value::Null } else { "nothing_to_summarize".into() }),
+        ("action", action.into()),
+        ("reason", reason),
         ("entry_id", json!(done.entry_id)),
         ("bytes_before", done.bytes.0.into()),
         ("bytes_after", done.bytes.1.into()),
         ("summarized_messages", plan.messages.len().into()),
         ("archive_revision", json!(done.revision)),
+        ("requests", done.requests.into()),
         ("dry_run", done.dry_run.into()),
         ("warnings", json!(done.warnings)),
         ("summary", summary(session, done.summary.as_ref())),

@@ -9,6 +9,7 @@ mod compact;
 mod exit;
 mod inspect;
 mod json;
+mod making;
 mod output;
 mod prune;
 mod show;
@@ -97,6 +98,7 @@ fn watch_signals() {
     // Without a thread the signals keep killing the process, which leaves at worst a temporary file.
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
+            crate::process::stop();
             let _stopped = crate::store::temp::stop();
             std::process::exit(128 + signal);
         }

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use super::args::Prune;
 use super::batch::{self, Item, Output, Said, Tally};
+use super::making;
 use super::{Status, Usage, Writer, json as out, output, show};
 use crate::engine::prune::{PruneSettings, Stale};
+use crate::hooks::Hooks;
 use crate::run::{Archiving, PruneJob, RunError};
 use crate::settings::Settings;
 
@@ -29,9 +31,11 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
         protect_last_turn: args.protect_last_turn,
         ..settings.prune.clone()
     };
+    let hooks = making::hooks(&args.hooking, &settings)?;
     let _loading = settings.tokenizer.preload();
-    let work = Work { args, settings: &settings, prune, protect: &protect, now: (now, now_ms), writer: &writer };
-    batch::write(common, &items, &writer, |item| work.one(item))
+    let work = Work { args, settings: &settings, prune, protect: &protect, now: (now, now_ms), writer: &writer, hooks: &hooks };
+    let status = batch::write(common, &items, &writer, |item| work.one(item))?;
+    Ok(making::with_hooks(status, &args.hooking, &hooks))
 }
 
 /// What `--protect` names.
@@ -66,6 +70,7 @@ struct Work<'a> {
     protect: &'a Protect,
     now: (String, u64),
     writer: &'a Writer<'a>,
+    hooks: &'a Hooks,
 }
 
 impl Work<'_> {
@@ -75,6 +80,8 @@ impl Work<'_> {
         let is_protected = |path: &str| self.protect.paths.is_match(Path::new(path));
         let folder = self.settings.archive_dir.clone();
         let archiving = if args.no_archive { Archiving::Never(folder) } else { Archiving::To(folder) };
+        let name = item.input.name();
+        let note = making::note(common, &name);
         let job = PruneJob {
             input: item.input.clone(),
             target: self.writer.target(&item.input),
@@ -85,9 +92,10 @@ impl Work<'_> {
             archiving,
             restore: args.restore,
             now: self.now.clone(),
+            hooks: self.hooks,
+            note: &note,
         };
         let done = crate::run::prune(&job)?;
-        let name = item.input.name();
         let mut err = String::new();
         if !common.quiet && !common.json {
             for warning in &done.warnings {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 /// What stands under the list of commands.
-pub(super) const SHORT: &str = "Topics: epitome help exit-codes, config, json, sessions";
+pub(super) const SHORT: &str = "Topics: epitome help exit-codes, config, hooks, json, sessions";
 
 /// The text of a topic, when the command line asks for one.
 pub(super) fn asked(args: &[OsString]) -> Option<&'static str> {
@@ -14,7 +14,8 @@ pub(super) fn asked(args: &[OsString]) -> Option<&'static str> {
 }
 
 /// The topics by name.
-pub(super) const TOPICS: &[(&str, &str)] = &[("exit-codes", EXIT_CODES), ("config", CONFIG), ("json", JSON), ("sessions", SESSIONS)];
+pub(super) const TOPICS: &[(&str, &str)] =
+    &[("exit-codes", EXIT_CODES), ("config", CONFIG), ("hooks", HOOKS), ("json", JSON), ("sessions", SESSIONS)];
 
 const EXIT_CODES: &str = "\
 Exit codes
@@ -57,6 +58,24 @@ epitome inspect --show settings prints every value with the place it came from.
   prune.stale_suffix_tokens  --stale-suffix-tokens  EPITOME_PRUNE_STALE_SUFFIX_TOKENS  tokens; 8000
   prune.stale_idle_minutes   --stale-idle-minutes   EPITOME_PRUNE_STALE_IDLE_MINUTES   minutes; 30
 
+  online.summarizer        --summarizer          EPITOME_SUMMARIZER              offline, truncate, endpoint, openai,
+                                                                                 openai-compact, anthropic, command; offline
+  online.model             --summarizer-model    EPITOME_SUMMARIZER_MODEL        the provider's name of a model
+  online.base_url          --base-url            EPITOME_BASE_URL                address; the provider's own
+  online.endpoint          --endpoint            EPITOME_ENDPOINT                address
+  online.command           --summarizer-command  EPITOME_SUMMARIZER_COMMAND      for sh -c
+  online.timeout           --timeout             EPITOME_ONLINE_TIMEOUT          time of one request; 120s
+  online.idle_timeout      --idle-timeout        EPITOME_ONLINE_IDLE_TIMEOUT     pause of an answer; 60s
+  online.retries           --retries             EPITOME_ONLINE_RETRIES          3
+  online.max_requests      --max-requests        EPITOME_ONLINE_MAX_REQUESTS     of the whole run; 100
+  online.max_input_tokens  --max-input-tokens    EPITOME_ONLINE_MAX_INPUT_TOKENS tokens of one request; the model's window
+
+  hooks.timeout                 --hook-timeout  EPITOME_HOOKS_TIMEOUT                time of one hook; 30s
+  hooks.session_before_compact  --hook          EPITOME_HOOK_SESSION_BEFORE_COMPACT  for sh -c
+  hooks.session.compacting      --hook          EPITOME_HOOK_SESSION_COMPACTING      for sh -c
+  hooks.session_compact         --hook          EPITOME_HOOK_SESSION_COMPACT         for sh -c
+  hooks.session_before_tree     --hook          EPITOME_HOOK_SESSION_BEFORE_TREE     for sh -c
+
 Amounts take units: 20k, 1.5M. In the file:
 
   keep_recent_tokens = \"20k\"
@@ -82,6 +101,31 @@ what it leaves out stays as it is known. With rows, the model to use is named by
 Also read: SOURCE_DATE_EPOCH (the time of the run), NO_COLOR, EPITOME_CONFIG.
 ";
 
+const HOOKS: &str = "\
+Hooks
+
+Commands that are asked before something is written, and told after it: --hook EVENT=CMD, or in the config
+
+  [hooks]
+  session_before_compact = \"~/bin/not-now.py 10\"
+  \"session.compacting\" = \"~/bin/git-context.sh\"
+
+A hook is run by sh -c, gets one JSON object on standard input, and answers with one on standard output, or with nothing.
+
+  session_before_compact  before a compaction   {\"cancel\":true}, or the compaction itself:
+                          {\"compaction\":{\"summary\",\"shortSummary\"?,\"firstKeptEntryId\"?,\"details\"?,\"preserveData\"?}}
+  session.compacting      before its summary    {\"prompt\"?,\"context\"?:[lines],\"preserveData\"?}
+  session_before_tree     before the summary of a branch
+                          {\"cancel\":true}, or {\"summary\":{\"summary\",\"details\"?}}
+  session_compact         after a compaction, and as \"kind\":\"history_replaced\" after a session was written anew
+
+Before a write, a hook that fails, takes longer than --hook-timeout, or answers anything else stops the run, with nothing
+written. After it, that is a warning, and exit code 1 with --strict-hooks. What a hook gives is stored with
+\"fromExtension\":true after the same checks as a summary of ours: it must shrink the context, and cut where a cut is safe.
+Standard error of a hook is passed on. No hook runs in a dry run, and nothing is locked while one runs.
+Schemas of what each gets and may answer are in assets/schemas of the source (hook-*), two examples in assets/hooks.
+";
+
 const JSON: &str = "\
 JSON
 
@@ -99,8 +143,8 @@ compact   action (compacted, promoted, nothing, refused), reason, entry_id, cont
           pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary
 prune     action (pruned, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision, restored_revision,
           dry_run, warnings, prune
-branch-summary  branch (common_ancestor_id, entry_ids, messages, tokens), files, action (summarized, nothing), reason, entry_id,
-          bytes_before, bytes_after, summarized_messages, dry_run, warnings, summary
+branch-summary  branch (common_ancestor_id, entry_ids, messages, tokens), files, action (summarized, nothing, refused), reason,
+          entry_id, bytes_before, bytes_after, summarized_messages, archive_revision, requests, dry_run, warnings, summary
 
 \"estimated\":true says that a number was extrapolated from the part that was counted; inspect --exact counts everything.
 Schemas of every object are in assets/schemas of the source.

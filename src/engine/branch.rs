@@ -5,6 +5,7 @@ use std::io;
 
 use serde_json::{Map, Value};
 
+use super::compaction::{Extra, Stamp};
 use super::files::{self, Files};
 use super::serialize::{RESULT_CHARS, Selection, select};
 use super::tokens::{Counter, of_message};
@@ -125,15 +126,23 @@ fn told_tokens(counter: &Counter<'_>, message: &Message<'_>) -> u64 {
     tokenizer.count(&super::serialize::clip_result(&all, RESULT_CHARS))
 }
 
-/// The entry as one line with its line end, and its id.
+/// The entry as one line with its line end, and its id. `ends` are the leaf that was left and the target.
 ///
 /// # Errors
 /// When it cannot be encoded.
-pub fn entry(session: &Session, plan: &BranchPlan, from: Ix, to: Ix, summary: &Summary, now: &str) -> io::Result<(String, Vec<u8>)> {
-    let mut text = preamble(plan);
-    text.push_str("\n\n");
-    text.push_str(&files::strip_tags(&summary.text()));
-    let tag = plan.files.tag();
+pub fn entry(
+    session: &Session,
+    plan: &BranchPlan,
+    ends: (Ix, Ix),
+    summary: &Summary,
+    extra: &Extra,
+    stamp: Stamp<'_>,
+) -> io::Result<(String, Vec<u8>)> {
+    let (from, to) = ends;
+    let (mut text, tag) = match extra.from_extension {
+        true => (summary.text(), String::new()),
+        false => (format!("{}\n\n{}", preamble(plan), files::strip_tags(&summary.text())), plan.files.tag()),
+    };
     if !tag.is_empty() {
         text.push_str("\n\n");
         text.push_str(&tag);
@@ -145,10 +154,11 @@ pub fn entry(session: &Session, plan: &BranchPlan, from: Ix, to: Ix, summary: &S
     put("type", "branch_summary".into());
     put("id", id.clone().into());
     put("parentId", session.id(to).into());
-    put("timestamp", now.into());
+    put("timestamp", stamp.now.into());
     put("fromId", session.id(from).into());
     put("summary", text.into());
-    put("details", serde_json::json!({"readFiles": plan.files.only_read(), "modifiedFiles": plan.files.changed()}));
+    put("details", extra.details(&plan.files, stamp.note));
+    extra.put_origin(&mut entry);
     let mut line = serde_json::to_vec(&entry).map_err(io::Error::other)?;
     line.push(b'\n');
     Ok((id, line))

@@ -125,6 +125,55 @@ pub struct Draft {
     pub history: Option<Summary>,
     /// Summary of the split turn's first part.
     pub prefix: Option<Summary>,
+    /// The whole text, when somebody else gave it; it is stored as it is, with secrets masked and without file tag of ours.
+    pub given: Option<String>,
+    /// What else the entry gets.
+    pub extra: Extra,
+}
+
+/// What an entry gets beside its words.
+#[derive(Debug, Clone, Default)]
+pub struct Extra {
+    /// The words came from an extension, which is what agents call a hook.
+    pub from_extension: bool,
+    /// `details` in place of ours.
+    pub own_details: Option<Map<String, Value>>,
+    /// More members of our `details`.
+    pub details: Map<String, Value>,
+    /// `preserveData` over what is carried on.
+    pub preserve: Map<String, Value>,
+    /// What the words took, in the form in which agents store it.
+    pub usage: Option<Value>,
+    /// The entry through which a provider replays its own history from `preserve`.
+    pub replay_through: Option<String>,
+}
+
+impl Extra {
+    /// The entry's `details`: those that were given, else ours.
+    #[must_use]
+    pub fn details(&self, files: &Files, note: Option<&str>) -> Value {
+        if let Some(own) = &self.own_details {
+            return own.clone().into();
+        }
+        let mut details = Map::new();
+        details.insert("readFiles".to_owned(), files.only_read().into());
+        details.insert("modifiedFiles".to_owned(), files.changed().into());
+        if let Some(note) = note {
+            details.insert("summarizer".to_owned(), note.into());
+        }
+        details.extend(self.details.clone());
+        details.into()
+    }
+
+    /// The members of an entry that say where its words came from.
+    pub fn put_origin(&self, entry: &mut Map<String, Value>) {
+        if self.from_extension {
+            entry.insert("fromExtension".to_owned(), true.into());
+        }
+        if let Some(usage) = &self.usage {
+            entry.insert("usage".to_owned(), usage.clone());
+        }
+    }
 }
 
 /// Tokens that the summary's text may have, so that with the tag it stays within `summary_tokens`; a tag never takes more
@@ -142,6 +191,10 @@ impl Draft {
     #[must_use]
     pub fn whole(&self) -> Summary {
         let mut whole = Summary { short: self.short().to_owned(), ..Summary::default() };
+        if let Some(given) = &self.given {
+            whole.lines = given.lines().map(|text| Line { text: text.to_owned(), sources: Vec::new() }).collect();
+            return masked(whole);
+        }
         let mut put = |text: &str| whole.lines.push(Line { text: text.to_owned(), sources: Vec::new() });
         let parts = self.history.iter().filter(|h| !h.text().is_empty());
         let history: Vec<Line> = parts.flat_map(|h| h.lines.iter().cloned()).collect();
@@ -163,6 +216,9 @@ impl Draft {
     /// The summary as it is stored: both parts and the file tag, secrets masked once more.
     #[must_use]
     pub fn stored(&self, files: &Files) -> String {
+        if let Some(given) = &self.given {
+            return Redactor::secrets().redact(given.trim()).text.into_owned();
+        }
         let text = files::strip_tags(&self.whole().text());
         let tag = files.tag();
         let parts: Vec<&str> = [text.as_str(), tag.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
@@ -245,20 +301,19 @@ pub fn entry(session: &Session, plan: &Plan, draft: &Draft, stamp: Stamp<'_>) ->
     if let Some(tokens) = stamp.tokens_after {
         put("tokensAfter", tokens.into());
     }
-    let mut details = Map::new();
-    details.insert("readFiles".to_owned(), plan.files.only_read().into());
-    details.insert("modifiedFiles".to_owned(), plan.files.changed().into());
-    if let Some(note) = stamp.note {
-        details.insert("summarizer".to_owned(), note.into());
-    }
-    put("details", details.into());
-    let preserve = plan.previous.as_ref().map(|p| p.preserve.clone()).unwrap_or_default();
+    put("details", draft.extra.details(&plan.files, stamp.note));
+    let mut preserve = plan.previous.as_ref().map(|p| p.preserve.clone()).unwrap_or_default();
+    preserve.extend(draft.extra.preserve.clone());
     if !preserve.is_empty() {
         put("preserveData", preserve.into());
     }
     if let Some(system) = system_message(session, &plan.path, stamp.now)? {
         put("systemMessage", system);
     }
+    if let Some(id) = &draft.extra.replay_through {
+        entry.insert("providerReplayThroughEntryId".to_owned(), id.as_str().into());
+    }
+    draft.extra.put_origin(&mut entry);
     let mut line = serde_json::to_vec(&entry).map_err(io::Error::other)?;
     line.push(b'\n');
     Ok((id, line))

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use super::hooked::{self, Asking};
 use super::open::{Input, Opened, find_entry, open};
 use super::rewrite::{append, write_unchanged};
 use super::{RunError, Services, Target};
 use crate::engine::branch::{self, BranchPlan};
+use crate::engine::compaction::{Extra, Stamp};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::trigger::{self, Limits};
 use crate::session::Session;
-use crate::summarize::{Purpose, Request, Summary};
+use crate::summarize::{Purpose, Request, Summary, Usage};
 
 /// What is to be done with one session.
 #[derive(Debug, Clone)]
@@ -51,6 +53,12 @@ pub struct BranchDone {
     pub bytes: (u64, u64),
     /// The archive of the file that a migration replaced.
     pub revision: Option<u64>,
+    /// Requests that were sent to a provider.
+    pub requests: u64,
+    /// A hook did not want it.
+    pub cancelled: bool,
+    /// There would be a summary, which only a provider could tell.
+    pub unknown: bool,
     /// Nothing was written because nothing was to be.
     pub dry_run: bool,
     /// What should be known.
@@ -96,6 +104,9 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         entry_id: None,
         bytes: (bytes, bytes),
         revision: None,
+        requests: 0,
+        cancelled: false,
+        unknown: false,
         dry_run,
         warnings: Vec::new(),
     };
@@ -111,6 +122,23 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         write_unchanged(&job.target, session)?;
         return Ok(Some(done));
     }
+    let mut given = None;
+    if !dry_run {
+        let name = job.input.name();
+        let asking =
+            Asking { session, path: &name, reason: "manual", will_retry: false, strategy: "branch-summary", focus: job.focus.as_deref() };
+        let answer = asking.before_tree(plan, (from, to), services)?;
+        if answer.cancel {
+            done.cancelled = true;
+            write_unchanged(&job.target, session)?;
+            return Ok(Some(done));
+        }
+        given = answer.summary;
+    }
+    if dry_run && services.summarizer.sends() {
+        done.unknown = true;
+        return Ok(Some(done));
+    }
     (services.progress)("summarizing");
     let request = Request {
         session,
@@ -118,13 +146,29 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         purpose: Purpose::Branch,
         previous: None,
         kept: &[],
-        focus: job.focus.as_deref(),
+        // Who can be told how to write gets the instructions in place of our own prompt.
+        focus: job.focus.as_deref().filter(|_| !services.summarizer.sends()),
+        prompt: job.focus.as_deref(),
         context: &[],
         budget: job.summary_tokens.saturating_sub(job.tokenizer.count(&plan.files.tag())).max(job.summary_tokens / 2),
         tokenizer: job.tokenizer,
     };
-    let summary = services.summarizer.summarize(&request)?;
-    let (id, line) = branch::entry(session, plan, from, to, &summary, &services.now)?;
+    let (summary, extra) = match given {
+        Some(given) => hooked::given_branch(given),
+        None => {
+            let summary = services.summarizer.summarize(&request)?;
+            let account = services.summarizer.account();
+            done.requests = account.requests;
+            if let Some((to, why)) = &account.fell_back {
+                done.warnings.push(format!("the summarizer {} failed, so {to} made the words: {why}", services.summarizer.name()));
+            }
+            (summary, Extra { details: account.details(), usage: account.usage.map(Usage::to_json), ..Extra::default() })
+        }
+    };
+    let name = services.summarizer.name();
+    let note = (!extra.from_extension && name != "offline").then_some(name);
+    let stamp = Stamp { now: &services.now, tokens_after: None, note };
+    let (id, line) = branch::entry(session, plan, (from, to), &summary, &extra, stamp)?;
     let after = session.with_appended(&line)?;
     let at = after.by_id(&id).map(|entry| after.path(entry).entries.len());
     if at != Some(path.entries.len() + 1) {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::hooked::{self, Asking, Verdict};
 use super::open::{Input, Opened, open};
 use super::receipt::{Action, Receipt};
 use super::rewrite::{append, write_unchanged};
@@ -11,8 +12,9 @@ use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Promoted, Reason};
+use crate::hooks::Compacting;
 use crate::session::{Context, Ix, Path, Role, Session};
-use crate::summarize::{Purpose, Request, Summarizer, Summary};
+use crate::summarize::{Purpose, Request, Summarizer, Summary, Usage};
 use crate::text::redact::Redactor;
 
 /// When a compaction is made.
@@ -154,6 +156,33 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
             return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
         }
     };
+    let dry = receipt.dry_run;
+    let name = job.input.name();
+    let strategy = receipt.strategy;
+    let asking =
+        Asking { session, path: &name, reason: reason.name(), will_retry: receipt.will_retry, strategy, focus: job.focus.as_deref() };
+    let mut plan = plan;
+    let mut given = None;
+    if !job.off && !dry {
+        match asking.before_compact(&plan, services)? {
+            Verdict::GoOn => {}
+            Verdict::Given(answer) => {
+                if let Some(other) = hooked::other_cut(session, &plan, &answer)? {
+                    let settings = CutSettings { keep_recent: job.keep_recent, keep_from: Some(other) };
+                    plan = compaction::plan(&mut counter, entries, settings)?.map_err(|why| RunError::Unsound(why.text().to_owned()))?;
+                }
+                given = Some(answer);
+            }
+            Verdict::Cancel => {
+                receipt.bytes.1 = Some(receipt.bytes.0);
+                receipt.action = Action::Refused;
+                receipt.reason = Some("cancelled");
+                receipt.why = Some("a hook cancelled it".to_owned());
+                let done = Done { receipt, plan: Some(plan), session: opened.session, amounts: None, summary: None };
+                return unchanged(job, done);
+            }
+        }
+    }
     let amounts = Some(Amounts::of(&mut counter, &plan.path, &plan.cut)?);
     receipt.warnings.extend(plan.previous.as_ref().and_then(|p| p.warning.clone()));
     receipt.summarized_messages = plan.history.told.len() + plan.prefix.told.len() + compaction::dropped(&plan).len();
@@ -167,21 +196,54 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         return unchanged(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary: None });
     }
 
+    receipt.summarizer = Some(services.summarizer.name());
+    if dry && services.summarizer.sends() {
+        // What a provider would say is not known, and it is not asked.
+        receipt.action = Action::Compacted;
+        return Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary: None }));
+    }
     (services.progress)("summarizing");
     test_delay();
-    let draft = words(
-        session,
-        &plan,
-        services.summarizer,
-        &Words { tokenizer: job.tokenizer, summary_tokens: job.summary_tokens, focus: job.focus.as_deref(), context: &job.context },
-    )?;
-    receipt.summarizer = Some(services.summarizer.name());
+    let draft = match given {
+        Some(given) => {
+            receipt.summarizer = Some("hook");
+            hooked::given_draft(*given)
+        }
+        None => {
+            let asked = if dry { Compacting::default() } else { asking.compacting(&plan, services)? };
+            let context = [job.context.as_slice(), &asked.context].concat();
+            let words_of = Words {
+                tokenizer: job.tokenizer,
+                summary_tokens: job.summary_tokens,
+                focus: job.focus.as_deref(),
+                prompt: asked.prompt.as_deref(),
+                context: &context,
+            };
+            let mut draft = words(session, &plan, services.summarizer, &words_of)?;
+            let account = services.summarizer.account();
+            if let Some((to, why)) = &account.fell_back {
+                receipt.summarizer = Some(to);
+                receipt.warnings.push(format!("the summarizer {} failed, so {to} made the words: {why}", services.summarizer.name()));
+            }
+            receipt.requests = account.requests;
+            if account.preserve.contains_key(REPLAYED) {
+                let last = plan.cut.first_kept.checked_sub(1).and_then(|at| plan.path.get(at));
+                draft.extra.replay_through = last.map(|ix| session.id(*ix).to_owned());
+            }
+            draft.extra.details = account.details();
+            draft.extra.usage = account.usage.map(Usage::to_json);
+            draft.extra.preserve = account.preserve;
+            draft.extra.preserve.extend(asked.preserve_data);
+            draft
+        }
+    };
+    let made_by = receipt.summarizer.filter(|name| *name != "hook");
     let whole = draft.whole();
     let summary_tokens = job.tokenizer.count(&draft.stored(&plan.files));
     let summary = Some((whole, summary_tokens));
 
     (services.progress)("checking");
-    let note = (services.summarizer.name() != "offline").then(|| services.summarizer.name());
+    let note = made_by.filter(|name| *name != "offline" || draft.extra.details.contains_key("fallback"));
     let stamp = Stamp { now: &services.now, tokens_after: None, note };
     let (id, line) = compaction::entry(session, &plan, &draft, stamp)?;
     let after = session.with_appended(&line)?;
@@ -210,7 +272,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     let ids = [Some(&id), next_id.as_ref()];
     let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| ids.into_iter().flatten().all(|id| holds_still(session, leaf, new, id)));
     // Both in one write: a reader never sees the one without the other.
-    let lines = [line, next_line.unwrap_or_default()].concat();
+    let lines = [line.clone(), next_line.unwrap_or_default()].concat();
     let Some(written) = append(&opened, Some(&lines), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
@@ -219,6 +281,9 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     receipt.bytes.1 = Some(written.bytes);
     receipt.archive_revision = written.revision;
     receipt.warnings.extend(written.warnings);
+    if !dry {
+        receipt.warnings.extend(hooked::compacted(services, &name, &line, draft.extra.from_extension));
+    }
     Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }))
 }
 
@@ -267,6 +332,9 @@ fn go_on(session: &Session, parent: &str, now: &str) -> io::Result<(String, Vec<
     line.push(b'\n');
     Ok((id, line))
 }
+
+/// The payload that a provider replays in place of what was summarized.
+const REPLAYED: &str = "openaiRemoteCompaction";
 
 /// A session that is not changed is still written where a copy was asked for.
 fn unchanged(job: &CompactJob, done: Done) -> Result<Option<Done>, RunError> {
@@ -322,6 +390,8 @@ pub struct Words<'a> {
     pub summary_tokens: u64,
     /// What the summary is to look at.
     pub focus: Option<&'a str>,
+    /// What a model is told in place of our own prompt.
+    pub prompt: Option<&'a str>,
     /// Lines of context from elsewhere.
     pub context: &'a [String],
 }
@@ -357,7 +427,9 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
         purpose: Purpose::History,
         previous,
         kept: &plan.kept,
-        focus: words.focus,
+        // Who cannot be told how to write can at least look at what the prompt names.
+        focus: words.focus.or(words.prompt.filter(|_| !summarizer.sends())),
+        prompt: words.prompt,
         context: &context,
         budget: budget - prefix_budget,
         tokenizer: words.tokenizer,
@@ -374,7 +446,7 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
         ..request
     };
     let prefix = split.then(|| summarizer.summarize(&prefix)).transpose()?;
-    Ok(Draft { history, prefix })
+    Ok(Draft { history, prefix, ..Draft::default() })
 }
 
 /// Tokens of the predicted context; what is kept was mostly counted before.

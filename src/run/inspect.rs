@@ -255,7 +255,7 @@ fn summarize(
         session,
         &plan,
         summarizer,
-        &super::compact::Words { tokenizer: job.tokenizer, summary_tokens: job.summary_tokens, focus: None, context: &[] },
+        &super::compact::Words { tokenizer: job.tokenizer, summary_tokens: job.summary_tokens, focus: None, prompt: None, context: &[] },
     )?;
     let summary = words.whole();
     let tokens = job.tokenizer.count(&summary.text());

@@ -5,6 +5,7 @@
 
 pub mod branch;
 pub mod compact;
+mod hooked;
 pub mod inspect;
 pub mod open;
 pub mod prune;
@@ -24,6 +25,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::engine::cut::CutError;
+use crate::hooks::{HookError, Hooks};
 use crate::session::SessionError;
 use crate::store::archive::ArchiveError;
 use crate::store::{Fingerprint, State, StoreError};
@@ -40,6 +42,10 @@ pub struct Services<'a> {
     pub summarizer: &'a dyn Summarizer,
     /// Told what the run is doing, for a person who waits.
     pub progress: &'a dyn Fn(&str),
+    /// Commands that are asked before a write and told after it.
+    pub hooks: &'a Hooks,
+    /// Takes lines for standard error: what hooks say there.
+    pub note: &'a dyn Fn(&str),
 }
 
 /// Where the result goes.
@@ -81,6 +87,9 @@ pub enum RunError {
     /// There is no summary.
     #[error(transparent)]
     Summarize(#[from] SummarizeError),
+    /// A hook failed before anything was written.
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// There is no such cut.
     #[error("{message}")]
     Cut {
@@ -126,6 +135,7 @@ impl RunError {
             RunError::Session(SessionError::Read(_)) | RunError::Read(_) | RunError::Output(_) => "io",
             RunError::Store(error) => error.code(),
             RunError::Summarize(_) => "summarizer",
+            RunError::Hook(_) => "hook",
             RunError::Archive(ArchiveError::Missing { .. }) => "missing-archive",
             RunError::Archive(ArchiveError::Bad { .. }) => "bad-archive",
             RunError::Archive(_) => "io",
@@ -155,6 +165,9 @@ impl RunError {
             RunError::Refused { hint, .. } => hint.clone(),
             RunError::Archive(ArchiveError::Missing { .. }) => {
                 Some("archives stand in SESSION.archive beside the session, or in the folder that --archive-dir names".to_owned())
+            }
+            RunError::Hook(_) => {
+                Some("nothing was written; mend the hook, or leave it out of [hooks] in the config and off the command line".to_owned())
             }
             RunError::Restless => Some("run again when the other program has finished writing".to_owned()),
             RunError::Session(SessionError::NotASession) => {

@@ -1,11 +1,13 @@
 //! `prune`: tool results that a model no longer needs give way to notices.
 
 use super::compact::may_append;
+use super::hooked::history_replaced;
 use super::open::{Input, Opened, open};
 use super::rewrite::{Archiving, restore, rewrite};
 use super::{RunError, Target};
 use crate::engine::prune::{self, PrunePlan, PruneSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
+use crate::hooks::Hooks;
 use crate::session::Session;
 use crate::session::edit::Edit;
 use crate::store::archive::Kind as ArchiveKind;
@@ -30,6 +32,10 @@ pub struct PruneJob<'a> {
     pub restore: Option<u64>,
     /// The time of the run, RFC 3339 and Unix ms.
     pub now: (String, u64),
+    /// Told when the session was changed.
+    pub hooks: &'a Hooks,
+    /// Takes lines for standard error: what hooks say there.
+    pub note: &'a dyn Fn(&str),
 }
 
 /// What came of a run.
@@ -65,7 +71,12 @@ pub fn prune(job: &PruneJob<'_>) -> Result<PruneDone, RunError> {
             Some(revision) => put_back(job, opened, revision),
             None => attempt(job, opened),
         };
-        if let Some(done) = done.map_err(|error| super::cause(error, print.as_ref()))? {
+        if let Some(mut done) = done.map_err(|error| super::cause(error, print.as_ref()))? {
+            if done.changed && !done.dry_run {
+                let action = if done.restored.is_some() { "restored" } else { "pruned" };
+                let wrong = history_replaced(job.hooks, job.note, &job.input.name(), action, done.revision);
+                done.warnings.extend(wrong);
+            }
             return Ok(done);
         }
     }

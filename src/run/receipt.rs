@@ -67,6 +67,8 @@ pub struct Receipt {
     pub kept_messages: usize,
     /// Messages that were left out of the summarized text.
     pub dropped: Vec<(String, LeftOut)>,
+    /// Requests that were sent to a provider.
+    pub requests: u64,
     /// The archive of the file that a migration replaced.
     pub archive_revision: Option<u64>,
     /// Nothing was written because nothing was to be.

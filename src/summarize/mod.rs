@@ -3,10 +3,13 @@
 //! The offline summarizer is the default: deterministic, no network, no clock. Everything it says has a source in the
 //! session, and every line knows which.
 
+pub mod choice;
 pub mod offline;
 pub mod truncate;
 
 use std::io;
+
+use serde_json::{Map, Value, json};
 
 use crate::engine::serialize::Selection;
 use crate::engine::tokens::Tokenizer;
@@ -41,6 +44,8 @@ pub struct Request<'a> {
     pub kept: &'a [Ix],
     /// What the user asked the summary to look at.
     pub focus: Option<&'a str>,
+    /// What a summarizer that is a model is told in place of our own prompt; others look at it as at `focus`.
+    pub prompt: Option<&'a str>,
     /// Lines of context from elsewhere that the summary should carry.
     pub context: &'a [String],
     /// Most tokens of the summary's text.
@@ -86,6 +91,79 @@ pub trait Summarizer {
     /// # Errors
     /// When the session cannot be read, or no summary came of it.
     fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError>;
+
+    /// Whether it sends what it summarizes to somebody else, so that a dry run must not ask it.
+    fn sends(&self) -> bool {
+        false
+    }
+
+    /// What its summaries took and left so far.
+    fn account(&self) -> Account {
+        Account::default()
+    }
+}
+
+/// What making words took, and what it left beside them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Account {
+    /// Requests that were sent, those that failed included.
+    pub requests: u64,
+    /// Tokens as the provider reports them.
+    pub usage: Option<Usage>,
+    /// The model.
+    pub model: Option<String>,
+    /// Why another one made the words: its name, and what went wrong.
+    pub fell_back: Option<(&'static str, String)>,
+    /// What the entry keeps for the provider.
+    pub preserve: Map<String, Value>,
+}
+
+impl Account {
+    /// Members of the entry's `details`.
+    #[must_use]
+    pub fn details(&self) -> Map<String, Value> {
+        let mut details = Map::new();
+        if let Some(model) = &self.model {
+            details.insert("model".to_owned(), model.as_str().into());
+        }
+        if let Some((to, why)) = &self.fell_back {
+            details.insert("fallback".to_owned(), json!({"to": to, "reason": why}));
+        }
+        details
+    }
+}
+
+/// Tokens of requests, as the provider reports them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens that were read, without those from a cache.
+    pub input: u64,
+    /// Tokens that were written.
+    pub output: u64,
+    /// Tokens that came from a cache.
+    pub cache_read: u64,
+    /// Tokens that were put into one.
+    pub cache_write: u64,
+}
+
+impl Usage {
+    /// Adds those of another request.
+    pub fn add(&mut self, other: Usage) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+    }
+
+    /// The form in which agents store it; they add up the cost, which is not known here.
+    #[must_use]
+    pub fn to_json(self) -> Value {
+        json!({
+            "input": self.input, "output": self.output, "cacheRead": self.cache_read, "cacheWrite": self.cache_write,
+            "totalTokens": self.input + self.output + self.cache_read + self.cache_write,
+            "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
+        })
+    }
 }
 
 /// Why there is no summary.

@@ -15,6 +15,7 @@ mod carried;
 mod counts;
 mod cut;
 mod damage;
+mod hooks;
 mod inspect;
 mod prune;
 mod revisions;

@@ -56,7 +56,8 @@ pub(crate) fn job(path: &Path, keep_recent: u64, allow_growth: bool) -> CompactJ
 }
 
 pub(crate) fn run(job: &CompactJob, summarizer: &dyn Summarizer) -> Result<Done, RunError> {
-    compact(job, &Services { now: "2026-02-03T04:05:06.789Z".to_owned(), summarizer, progress: &|_| {} })
+    let now = "2026-02-03T04:05:06.789Z".to_owned();
+    compact(job, &Services { now, summarizer, progress: &|_| {}, hooks: &epitome::hooks::Hooks::default(), note: &|_| {} })
 }
 
 fn plan(session: &Session, keep_recent: u64) -> Option<Plan> {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Common, Write};
+use super::{Common, Hooking, Summarizing, Write};
 
 /// Keep what an abandoned branch learnt, at the entry where the work goes on
 ///
@@ -28,12 +28,19 @@ pub struct BranchSummary {
     /// What the summary should look at [default: none]
     #[arg(long, value_name = "TEXT")]
     pub instructions: Option<String>,
+    /// Who writes the summary
+    #[command(flatten)]
+    pub summarizing: Summarizing,
+    /// Hooks
+    #[command(flatten)]
+    pub hooking: Hooking,
 }
 
 impl BranchSummary {
     /// The settings that were given, by key.
     #[must_use]
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        self.token_budget.clone().map(|value| ("branch.token_budget", value)).into_iter().collect()
+        let own = self.token_budget.clone().map(|value| ("branch.token_budget", value)).into_iter().collect();
+        [own, self.summarizing.given(), self.hooking.given()].concat()
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Common, Write};
+use super::{Common, Hooking, Summarizing, Write};
 
 /// Append a compaction: older messages are summarized, newer ones stay as they are
 ///
@@ -33,15 +33,26 @@ pub struct Compact {
     /// Lines from FILE that the summary should carry [default: none]
     #[arg(long, value_name = "FILE")]
     pub context_file: Option<PathBuf>,
-    /// Who writes the summary: offline, truncate [default: offline]
-    #[arg(long, value_enum, default_value_t = SummarizerName::Offline, value_name = "NAME", hide_default_value = true, hide_possible_values = true)]
-    pub summarizer: SummarizerName,
     /// When the threshold asked for it: tell the agent to go on with the task on its own [default: off]
     #[arg(long)]
     pub auto_continue: bool,
     /// Write the compaction even when the context does not shrink [default: off]
     #[arg(long)]
     pub allow_growth: bool,
+    /// Who writes the summary
+    #[command(flatten)]
+    pub summarizing: Summarizing,
+    /// Hooks
+    #[command(flatten)]
+    pub hooking: Hooking,
+}
+
+impl Compact {
+    /// The settings that were given, by key.
+    #[must_use]
+    pub fn given(&self) -> Vec<(&'static str, String)> {
+        [self.summarizing.given(), self.hooking.given()].concat()
+    }
 }
 
 /// How to compact
@@ -62,13 +73,4 @@ pub enum When {
     Auto,
     /// The same, while nobody works on the session
     Idle,
-}
-
-/// Who writes the summary
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SummarizerName {
-    /// Extracts what matters; no model, no network
-    Offline,
-    /// The first 2,000 bytes, to test wiring
-    Truncate,
 }

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use branch_summary::BranchSummary;
-pub use compact::{Compact, Strategy, SummarizerName, When};
+pub use compact::{Compact, Strategy, When};
 pub use inspect::{FailOn, Inspect, Show};
 pub use prune::Prune;
+pub use summarizing::{Fallback, Hooking, Summarizing};
 
 mod branch_summary;
 mod compact;
 mod inspect;
 mod prune;
+mod summarizing;
 
 /// Keeps coding-agent sessions usable: look into them, and compact them, offline and without losing a byte
 ///

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Common, Write};
+use super::{Common, Hooking, Write};
 
 /// Make a session smaller for the model: old, superseded and useless tool results give way to notices
 ///
@@ -55,6 +55,9 @@ pub struct Prune {
     /// Yes, without an archive [default: off]
     #[arg(long, requires = "no_archive")]
     pub yes: bool,
+    /// Hooks
+    #[command(flatten)]
+    pub hooking: Hooking,
 }
 
 impl Prune {
@@ -68,6 +71,7 @@ impl Prune {
             ("prune.stale_suffix_tokens", &self.stale_suffix_tokens),
             ("prune.stale_idle_minutes", &self.stale_idle_minutes),
         ];
-        own.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect()
+        let own = own.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value)));
+        own.chain(self.hooking.given()).collect()
     }
 }

@@ -464,6 +464,8 @@ pub(super) fn problems(out: &mut String, name: &str, list: &[Problem]) {
 pub(super) fn settings(out: &mut String, settings: &Settings) {
     for (name, value, origin) in &settings.shown {
         let value = if value.is_empty() { "-" } else { value };
-        let _ = writeln!(out, "{:<27} {:<24} {}", name.key, text::one_line(value, 200), dim(&origin.to_string()));
+        // A command or an address may hold a password.
+        let value = text::Redactor::secrets().redact(value).text;
+        let _ = writeln!(out, "{:<29} {:<24} {}", name.key, text::one_line(&value, 200), dim(&origin.to_string()));
     }
 }

@@ -39,6 +39,15 @@ pub(in crate::cli) fn branch(name: &str, done: &BranchDone, verbose: bool) -> St
     let name = text::one_line(name, 400);
     let plan = &done.plan;
     let mut out = String::new();
+    if done.cancelled {
+        let _ = writeln!(out, "{name}: refused: a hook cancelled it");
+        return out;
+    }
+    if done.unknown {
+        let messages = counted(plan.messages.len() as u64, "message");
+        let _ = writeln!(out, "{name}: branch would be summarized: {messages} ({} tokens); nothing was sent", number(plan.tokens));
+        return out;
+    }
     let Some((summary, tokens)) = &done.summary else {
         let _ = writeln!(out, "{name}: nothing to do: no message stands between the two");
         return out;
@@ -67,18 +76,18 @@ pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> Stri
     let about = if receipt.estimated { "≈ " } else { "" };
     match receipt.action {
         Action::Compacted => {
-            let (before, after) = (receipt.counted.0.unwrap_or(0), receipt.counted.1.unwrap_or(0));
+            let before = receipt.counted.0.unwrap_or(0);
+            let after = receipt.counted.1.map_or_else(|| "unknown".to_owned(), number);
             let verb = if receipt.dry_run { "would be compacted" } else { "compacted" };
             let asked = receipt.trigger.filter(|reason| *reason != "manual").map(|reason| format!(" ({reason})")).unwrap_or_default();
             let next = receipt.continue_id.as_deref().map(|id| format!("; goes on with {id}")).unwrap_or_default();
             let _ = writeln!(
                 out,
-                "{name}: {verb}{asked}: {about}{} → {} tokens; {} summarized, {} kept; entry {}{next}",
+                "{name}: {verb}{asked}: {about}{} → {after} tokens; {} summarized, {} kept; {}{next}",
                 number(before),
-                number(after),
                 counted(receipt.summarized_messages as u64, "message"),
                 number(receipt.kept_messages as u64),
-                receipt.entry_id.as_deref().unwrap_or_default()
+                receipt.entry_id.as_deref().map_or_else(|| "nothing was sent".to_owned(), |id| format!("entry {id}"))
             );
         }
         Action::Promoted => {

@@ -112,6 +112,7 @@ pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
         previous: ask.previous,
         kept: &[],
         focus: ask.focus,
+        prompt: None,
         context: ask.context,
         budget: ask.budget,
         tokenizer: TOKENIZER,
