@@ -9,10 +9,16 @@
 //! - [`normalize`](mod@normalize): text as the fonts can print it
 //! - [`render`]: pixels and PNG files
 //! - [`read`]: the way back
+//! - [`print`](mod@print): pages as verified files
+//! - [`archive`]: history on frames: what is carried on, what is new, what stays text
+//! - [`guide`]: how a model is told to read them
 
+pub mod archive;
 pub mod font;
+pub mod guide;
 pub mod layout;
 pub mod normalize;
+pub mod print;
 pub mod read;
 pub mod render;
 pub mod shape;

@@ -144,13 +144,20 @@ pub struct Picture {
 /// # Errors
 /// When the encoder refuses, which it does for no picture that is made here.
 pub fn picture(sheet: &Sheet, shape: &Shape) -> io::Result<Picture> {
-    let raster = draw(sheet, shape);
+    encoded(&draw(sheet, shape), shape)
+}
+
+/// Encodes what was drawn, scaled where the shape is.
+///
+/// # Errors
+/// As [`picture`].
+pub fn encoded(raster: &Raster, shape: &Shape) -> io::Result<Picture> {
     if shape.scaled {
-        let rgb = scaled(&raster, shape);
+        let rgb = scaled(raster, shape);
         let png = encode_rgb(&rgb)?;
         return Ok(Picture { png, width: rgb.width as u32, height: rgb.height as u32 });
     }
-    let png = encode(&raster)?;
+    let png = encode(raster)?;
     Ok(Picture { png, width: raster.width as u32, height: raster.height as u32 })
 }
 
