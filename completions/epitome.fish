@@ -170,12 +170,15 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l archive-dir -d
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l limit -d 'Stop when N sessions were changed [default: none]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-tokens -d 'Tokens of the newest results that age does not touch [default: 40000]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -l min-savings -d 'Tokens that all of it must save, or nothing is pruned [default: 20000]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -l min-result-tokens -d 'Tokens below which age does not touch a result [default: 50]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-tokens -d 'Tokens of the newest results that age does not touch, or percent of the window [default: 40000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l min-savings -d 'Tokens that all of it must save, or nothing is pruned, or percent of the window [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l min-result-tokens -d 'Tokens below which age does not touch a result, or percent of the window [default: 50]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale-suffix-tokens -d 'With --stale: tokens that may stand after a result [default: 8000]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale-idle-minutes -d 'With --stale: minutes without a message after which any result may go [default: 30]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect -d 'Keep results of a tool (tool:NAME) or of files (path:GLOB); may be given more than once [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l images -d 'Images give way to notes: drop (all), keep-last=N (all but the newest N of the path), extract=DIR (moved to files) [default: they stay]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l custom -d 'Empty the data of an extension\'s entries of this type; their keys stay; may be given more than once [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l max-result -d 'Cut every longer result to its head and tail, the newest too [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l restore -d 'Put an archived revision back as the session, which is archived first [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l hook -d 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l hook-timeout -d 'The longest that a hook may take [default: 30s]' -r
@@ -192,6 +195,12 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-superseded 
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-useless -d 'Keep results that their tools called useless [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale -d 'Only superseded and useless results, and only where that costs no provider cache [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-last-turn -d 'Keep results after the latest request, whatever their size [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l keep-errors -d 'Old errors keep the ends of their text and the lines that tell what failed [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l details -d 'Take details of results out: no model sees them [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l args -d 'Cut long texts in the arguments of writes and edits older than --protect-tokens [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l dead-branches -d 'Remove entries that are on no path to the file\'s last entry or to --leaf [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l summarized -d 'Remove messages that a compaction summarized, where no branch needs them [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l dedupe -d 'A result whose text a later one repeats names that one instead [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-archive -d 'Do not archive the file as it was; needs --yes [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l yes -d 'Yes, without an archive [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::engine::prune::PruneSettings;
+use crate::engine::prune::{PruneSettings, Share};
 use crate::engine::tokens::Tokenizer;
 use crate::engine::trigger::{Limits, Threshold};
 use crate::models::Catalogue;
@@ -258,9 +258,9 @@ impl Settings {
             "blob_dir" => self.blob_dir = Some(PathBuf::from(text)),
             "archive_dir" => self.archive_dir = Some(PathBuf::from(text)),
             "branch.token_budget" => self.branch_budget = Some(at_least(1, amount(text)?)?),
-            "prune.protect_tokens" => self.prune.protect_tokens = amount(text)?,
-            "prune.min_savings" => self.prune.min_savings = amount(text)?,
-            "prune.min_result_tokens" => self.prune.min_result_tokens = amount(text)?,
+            "prune.protect_tokens" => self.prune.protect_tokens = share(text)?,
+            "prune.min_savings" => self.prune.min_savings = share(text)?,
+            "prune.min_result_tokens" => self.prune.min_result_tokens = share(text)?,
             "prune.stale_suffix_tokens" => self.stale.0 = amount(text)?,
             "prune.stale_idle_minutes" => self.stale.1 = amount(text)?,
             "hooks.timeout" => self.hook_timeout = duration(text)?,
@@ -316,6 +316,15 @@ fn threshold(text: &str) -> Result<Threshold, String> {
         };
     }
     Ok(Threshold::Tokens(at_least(1, amount(text)?)?))
+}
+
+fn share(text: &str) -> Result<Share, String> {
+    let Some(percent) = text.trim().strip_suffix('%') else { return amount(text).map(Share::Tokens) };
+    match percent.trim().parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Share::Percent(percent)),
+        Ok(_) => Err(format!("{text} is out of range; use 0% to 100%")),
+        Err(_) => Err(format!("'{text}' is no percentage")),
+    }
 }
 
 fn switch(text: &str) -> Result<bool, String> {

@@ -229,7 +229,7 @@ impl Look<'_> {
             object.insert("summary".to_owned(), out::summary(session, found.as_ref()));
         }
         if let Some(plan) = &report.prune {
-            object.insert("prune".to_owned(), out::prune(session, plan, None));
+            object.insert("prune".to_owned(), out::prune(session, plan, plan.worth_it, None, &[]));
         }
         if let Some((list, _)) = &report.revisions {
             object.insert("revisions".to_owned(), out::revisions(list));

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::cut::{Amount, Amounts, Cut};
 use crate::engine::prune::PrunePlan;
+use crate::engine::size::Freed;
 use crate::engine::trigger::{Asked, Promoted, Reason};
 use crate::run::inspect::{Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
@@ -194,11 +195,22 @@ pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
     object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
 }
 
-/// `prune`: what pruning does or would do; `saved_bytes` is known only when the lines were made.
-pub(super) fn prune(session: &Session, plan: &PrunePlan, saved_bytes: Option<u64>) -> Value {
-    let rows =
-        plan.results.iter().map(|r| json!({"id": session.id(r.entry), "reason": r.reason.name(), "tokens": r.tokens, "saved": r.saved}));
-    json!({"would_prune": plan.worth_it, "saved_tokens": plan.saved, "saved_bytes": saved_bytes, "results": rows.collect::<Vec<_>>()})
+/// `prune`: what pruning does or would do; `saved_bytes` is known only when the lines were made, `size` only when measures
+/// were asked for.
+pub(super) fn prune(session: &Session, plan: &PrunePlan, would_prune: bool, saved_bytes: Option<u64>, freed: &[Freed]) -> Value {
+    let rows = plan.results.iter().map(
+        |r| json!({"id": session.id(r.entry), "reason": r.reason.name(), "tokens": r.tokens, "saved": r.saved, "kept_images": r.images}),
+    );
+    let by_measures: i64 = freed.iter().map(|f| f.tokens).sum();
+    let mut object = json!({
+        "would_prune": would_prune, "saved_tokens": plan.saved.saturating_add_signed(by_measures), "saved_bytes": saved_bytes,
+        "kept_image_tokens": plan.kept_image_tokens(), "results": rows.collect::<Vec<_>>(),
+    });
+    if let (false, Value::Object(object)) = (freed.is_empty(), &mut object) {
+        let rows = freed.iter().map(|f| json!({"measure": f.measure.name(), "entries": f.entries, "bytes": f.bytes, "tokens": f.tokens}));
+        object.insert("size".to_owned(), rows.collect());
+    }
+    object
 }
 
 /// `revisions`.
@@ -216,12 +228,15 @@ pub(super) fn revisions(list: &[Revision]) -> Value {
 /// The receipt of a pruning.
 pub(super) fn pruning(object: &mut Map<String, Value>, done: &PruneDone) {
     let saved_bytes = done.bytes.0.checked_sub(done.bytes.1);
-    object.insert("prune".to_owned(), done.plan.as_ref().map_or(Value::Null, |plan| prune(&done.session, plan, saved_bytes)));
+    object.insert(
+        "prune".to_owned(),
+        done.plan.as_ref().map_or(Value::Null, |plan| prune(&done.session, plan, done.changed, saved_bytes, &done.freed)),
+    );
     let pruned = done.plan.as_ref().filter(|_| done.changed).map_or(0, |plan| plan.results.len());
     let reason = match (done.restored, done.changed) {
         (Some(_), _) => json!("restored"),
         (None, true) => Value::Null,
-        (None, false) => json!("nothing_to_prune"),
+        (None, false) => json!(done.reason),
     };
     let rows = [
         ("action", if done.changed { "pruned" } else { "nothing" }.into()),

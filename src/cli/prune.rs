@@ -7,9 +7,12 @@ use super::batch::{self, Item, Output, Said, Tally};
 use super::making;
 use super::{Status, Usage, Writer, json as out, output, show};
 use crate::engine::prune::{PruneSettings, Stale};
+use crate::engine::size::{Images, SizeSettings};
 use crate::hooks::Hooks;
+use crate::run::prune::ALL_LEAVES;
 use crate::run::{Archiving, PruneJob, RunError};
-use crate::settings::Settings;
+use crate::settings::{Settings, amount};
+use crate::store::archive::CUSTOM_TYPE;
 
 /// Runs the command.
 pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
@@ -28,15 +31,61 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
         useless: !args.no_useless,
         stale: args.stale.then_some(Stale { suffix_tokens: settings.stale.0, idle_ms: settings.stale.1.saturating_mul(60_000), now_ms }),
         protected_tools: protect.tools.clone(),
+        protects_files: !protect.paths.is_empty(),
+        keep_errors: args.keep_errors,
         protect_last_turn: args.protect_last_turn,
         ..settings.prune.clone()
     };
+    let size = size(args)?;
     let hooks = making::hooks(&args.hooking, &settings)?;
     let _loading = settings.tokenizer.preload();
-    let work = Work { args, settings: &settings, prune, protect: &protect, now: (now, now_ms), writer: &writer, hooks: &hooks };
+    let work = Work { args, settings: &settings, prune, size, protect: &protect, now: (now, now_ms), writer: &writer, hooks: &hooks };
     let status = batch::write(common, &items, &writer, |item| work.one(item))?;
     Ok(making::with_hooks(status, &args.hooking, &hooks))
 }
+
+/// The measures that the flags ask for.
+fn size(args: &Prune) -> anyhow::Result<SizeSettings> {
+    let images = args.images.as_deref().map(|what| match what.split_once('=') {
+        None if what == "drop" => Ok(Images::Drop),
+        Some(("extract", folder)) if !folder.is_empty() => Ok(Images::Extract(folder.to_owned())),
+        Some(("keep-last", number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => number
+            .parse()
+            .map(Images::KeepLast)
+            .map_err(|_| Usage::new(format!("--images: '{number}' is too large"), "give a smaller number")),
+        _ => Err(Usage::new(format!("--images: '{what}' is none of its values"), "use drop, extract=DIR or keep-last=N")),
+    });
+    let max_result = args.max_result.as_deref().map(|text| match amount(text) {
+        Ok(tokens) if tokens >= LEAST_RESULT => Ok(tokens),
+        Ok(_) => Err(Usage::new(
+            format!("--max-result: {text} is too little to show anything of a result"),
+            format!("give at least {LEAST_RESULT}"),
+        )),
+        Err(what) => Err(Usage::new(format!("--max-result: {what}"), "the value is a number of tokens")),
+    });
+    if args.custom.iter().any(|name| name == CUSTOM_TYPE) {
+        return Err(Usage::new(
+            format!("--custom: {CUSTOM_TYPE} entries refer to the archives of the session"),
+            "name the type of an extension",
+        ));
+    }
+    if args.dead_branches && args.common.leaf.as_deref() == Some(ALL_LEAVES) {
+        return Err(Usage::new("--dead-branches with --leaf all: then no branch is dead", "leave one of them out"));
+    }
+    Ok(SizeSettings {
+        details: args.details,
+        images: images.transpose()?,
+        args: args.args,
+        custom: args.custom.clone(),
+        max_result: max_result.transpose()?,
+        dead_branches: args.dead_branches,
+        summarized: args.summarized,
+        dedupe: args.dedupe,
+    })
+}
+
+/// Tokens of a result below which its ends and the note between them tell nothing.
+const LEAST_RESULT: u64 = 50;
 
 /// What `--protect` names.
 struct Protect {
@@ -67,6 +116,7 @@ struct Work<'a> {
     args: &'a Prune,
     settings: &'a Settings,
     prune: PruneSettings,
+    size: SizeSettings,
     protect: &'a Protect,
     now: (String, u64),
     writer: &'a Writer<'a>,
@@ -87,6 +137,10 @@ impl Work<'_> {
             target: self.writer.target(&item.input),
             leaf: common.leaf.clone(),
             settings: self.prune.clone(),
+            results: self.size.measures().is_empty() || args.prunes_results(),
+            size: self.size.clone(),
+            limits: self.settings.limits(),
+            blobs: self.settings.blob_dir.clone(),
             is_protected: &is_protected,
             tokenizer: self.settings.tokenizer,
             archiving,
@@ -110,9 +164,12 @@ impl Work<'_> {
         } else if common.quiet {
             String::new()
         } else {
-            show::pruning(&name, &done)
+            show::pruning(&name, &done, common.verbose > 0)?
         };
-        let tokens = done.plan.as_ref().filter(|_| done.changed).map_or(0, |plan| plan.saved);
+        let tokens = done.plan.as_ref().filter(|_| done.changed).map_or(0, |plan| {
+            let by_measures: i64 = done.freed.iter().map(|freed| freed.tokens).sum();
+            plan.saved.saturating_sub(plan.kept_image_tokens()).saturating_add_signed(by_measures)
+        });
         let action = if done.changed { "pruned" } else { "nothing" };
         let bytes = done.bytes.0.saturating_sub(done.bytes.1);
         Ok(Said { out, err, status }.tallied(Tally { action, changed: done.changed, tokens, bytes }))

@@ -52,9 +52,9 @@ epitome inspect --show settings prints every value with the place it came from.
   archive_dir         --archive-dir         EPITOME_ARCHIVE_DIR         folder; SESSION.archive beside each session
 
   branch.token_budget        --token-budget         EPITOME_BRANCH_TOKEN_BUDGET        tokens; window less 16384
-  prune.protect_tokens       --protect-tokens       EPITOME_PRUNE_PROTECT_TOKENS       tokens; 40000
-  prune.min_savings          --min-savings          EPITOME_PRUNE_MIN_SAVINGS          tokens; 20000
-  prune.min_result_tokens    --min-result-tokens    EPITOME_PRUNE_MIN_RESULT_TOKENS    tokens; 50
+  prune.protect_tokens       --protect-tokens       EPITOME_PRUNE_PROTECT_TOKENS       tokens, or percent of the window; 40000
+  prune.min_savings          --min-savings          EPITOME_PRUNE_MIN_SAVINGS          tokens, or percent of the window; 20000
+  prune.min_result_tokens    --min-result-tokens    EPITOME_PRUNE_MIN_RESULT_TOKENS    tokens, or percent of the window; 50
   prune.stale_suffix_tokens  --stale-suffix-tokens  EPITOME_PRUNE_STALE_SUFFIX_TOKENS  tokens; 8000
   prune.stale_idle_minutes   --stale-idle-minutes   EPITOME_PRUNE_STALE_IDLE_MINUTES   minutes; 30
 

@@ -38,10 +38,19 @@ const TOOLS: &[(&str, Access, &str)] = &[
     ("edit_file", Access::Modify, "path"),
 ];
 
+/// The tools that change a file by what stands in their arguments, by other names.
+const REPLACERS: &[&str] = &["str_replace", "str_replace_editor", "str_replace_based_edit_tool"];
+
+/// Whether a tool writes what its arguments hold into one file that an argument names.
+#[must_use]
+pub fn is_write(tool: &str) -> bool {
+    REPLACERS.contains(&tool) || TOOLS.iter().any(|(name, access, _)| *name == tool && *access == Access::Modify)
+}
+
 impl Files {
     /// Adds what a tool call touches.
     pub fn add_call(&mut self, call: &Call<'_>) {
-        if matches!(call.name.as_ref(), "str_replace" | "str_replace_editor" | "str_replace_based_edit_tool") {
+        if REPLACERS.contains(&call.name.as_ref()) {
             let looks = call.args.get("command").str() == Some("view");
             if let Some(path) = call.args.get("path").str() {
                 self.add(if looks { Access::Read } else { Access::Modify }, path);

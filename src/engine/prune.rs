@@ -3,13 +3,15 @@
 //! Three reasons: a result is old, it shows a file that was read again later, or its tool said that it does not matter. The
 //! result stays where it is and keeps its call; only its text gives way to a notice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::ops::Range;
 
 use super::files::{has_scheme, split_selector};
-use super::tokens::Counter;
-use crate::session::edit::{member, member_of, spliced};
+use super::tokens::{Counter, IMAGE_TOKENS};
+use crate::session::edit::{Splice, member, member_of, parts, without};
 use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym};
+use crate::text::errors::excerpt;
 
 /// Why a result is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,15 +46,45 @@ impl Reason {
     }
 }
 
+/// A number of tokens, as such or as a part of the model's window: one number does not fit windows of 32,000 and 1,000,000.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Share {
+    /// Tokens.
+    Tokens(u64),
+    /// Percent of the window, 0 to 100.
+    Percent(f64),
+}
+
+impl Share {
+    /// Tokens, rounded down.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "windows are small, casts saturate"
+    )]
+    pub fn of(self, window: u64) -> u64 {
+        match self {
+            Share::Tokens(tokens) => tokens,
+            Share::Percent(percent) => (window as f64 * percent / 100.0) as u64,
+        }
+    }
+}
+
 /// When to prune what.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PruneSettings {
     /// Tokens of the newest results that age does not touch.
-    pub protect_tokens: u64,
+    pub protect_tokens: Share,
     /// Tokens that all of it must save, or nothing is pruned.
-    pub min_savings: u64,
+    pub min_savings: Share,
     /// Tokens below which age does not touch a result.
-    pub min_result_tokens: u64,
+    pub min_result_tokens: Share,
+    /// Tokens of the window that percentages mean.
+    pub window: u64,
+    /// Whether errors that age prunes keep the ends of their text and the lines that tell what failed.
+    pub keep_errors: bool,
     /// Whether superseded reads are pruned.
     pub superseded: bool,
     /// Whether useless results are pruned.
@@ -61,6 +93,8 @@ pub struct PruneSettings {
     pub stale: Option<Stale>,
     /// Tools whose results stay.
     pub protected_tools: Vec<String>,
+    /// Whether files are protected too, which takes a look at every call.
+    pub protects_files: bool,
     /// Whether results after the latest request stay.
     pub protect_last_turn: bool,
 }
@@ -79,13 +113,16 @@ pub struct Stale {
 impl Default for PruneSettings {
     fn default() -> Self {
         PruneSettings {
-            protect_tokens: 40_000,
-            min_savings: 20_000,
-            min_result_tokens: 50,
+            protect_tokens: Share::Tokens(40_000),
+            min_savings: Share::Tokens(20_000),
+            min_result_tokens: Share::Tokens(50),
+            window: crate::models::DEFAULT_WINDOW,
+            keep_errors: false,
             superseded: true,
             useless: true,
             stale: None,
             protected_tools: Vec::new(),
+            protects_files: false,
             protect_last_turn: false,
         }
     }
@@ -100,8 +137,12 @@ pub struct Pruned {
     pub reason: Reason,
     /// Its tokens now.
     pub tokens: u64,
-    /// Tokens that go.
+    /// Tokens that go, as oh-my-pi counts them: those of all of the result, less those of the notice.
     pub saved: u64,
+    /// What stands in the place of its text.
+    pub notice: String,
+    /// Images that stay beside the notice, because the result has text as well. [`Pruned::saved`] counts them all the same.
+    pub images: u64,
 }
 
 /// What pruning would do.
@@ -118,8 +159,14 @@ pub struct PrunePlan {
 impl PrunePlan {
     fn of(results: Vec<Pruned>, settings: &PruneSettings) -> PrunePlan {
         let saved = results.iter().map(|r| r.saved).sum();
-        let worth_it = !results.is_empty() && (settings.stale.is_some() || saved >= settings.min_savings);
+        let worth_it = !results.is_empty() && (settings.stale.is_some() || saved >= settings.min_savings.of(settings.window));
         PrunePlan { results, saved, worth_it }
+    }
+
+    /// Tokens of images that stay beside notices: they are part of [`PrunePlan::saved`] and are not freed.
+    #[must_use]
+    pub fn kept_image_tokens(&self) -> u64 {
+        self.results.iter().map(|r| r.images * IMAGE_TOKENS).sum()
     }
 
     /// Leaves out the results that `keep` does not name; the rest is judged anew.
@@ -155,7 +202,7 @@ pub fn plan(
     };
     let calls = call_facts(session, path)?;
     let plan_file = plan_file(session, path)?;
-    let last_turn = path.iter().rposition(|ix| session[*ix].role == Role::User && session[*ix].kind == Kind::Message).unwrap_or(path.len());
+    let last_turn = last_turn(session, path);
     let superseding = later_reads(session, path, &calls);
     let mut timing = settings.stale.map(|stale| Timing::of(counter, path, stale)).transpose()?;
 
@@ -170,7 +217,7 @@ pub fn plan(
             continue;
         }
         let tokens = counter.entry(ix)?;
-        let protected_by_age = newer < settings.protect_tokens;
+        let protected_by_age = newer < settings.protect_tokens.of(settings.window);
         newer += tokens;
         if at < start || entry.flags.pruned() || (settings.protect_last_turn && at > last_turn) {
             continue;
@@ -185,7 +232,11 @@ pub fn plan(
             Reason::Superseded
         } else if settings.useless && entry.flags.useless() && !entry.flags.is_error() && saving(Reason::Useless) > 0 {
             Reason::Useless
-        } else if settings.stale.is_none() && !protected_by_age && tokens >= settings.min_result_tokens && saving(Reason::Age) > 0 {
+        } else if settings.stale.is_none()
+            && !protected_by_age
+            && tokens >= settings.min_result_tokens.of(settings.window)
+            && saving(Reason::Age) > 0
+        {
             Reason::Age
         } else {
             continue;
@@ -193,10 +244,61 @@ pub fn plan(
         if timing.as_ref().is_some_and(|timing| !timing.allows()) {
             continue;
         }
-        results.push(Pruned { entry: ix, reason, tokens, saved: saving(reason) });
+        let mut pruned = Pruned { entry: ix, reason, tokens, saved: saving(reason), notice: reason.notice(tokens), images: 0 };
+        let log = if settings.keep_errors && reason == Reason::Age { error_log(session, ix)? } else { None };
+        if let Some(log) = log {
+            pruned.notice = format!("{}\n{}", pruned.notice, excerpt(&log));
+            pruned.saved = tokens.saturating_sub(counter.tokenizer().count(&pruned.notice));
+            if pruned.saved == 0 {
+                continue;
+            }
+        }
+        if entry.images > 0 && session.with_message(ix, |message| message.blocks.iter().any(|b| matches!(b, Block::Text(_))))? {
+            pruned.images = u64::from(entry.images);
+        }
+        results.push(pruned);
     }
     results.reverse();
     Ok(PrunePlan::of(results, settings))
+}
+
+/// The text of a result that tells of a failure: one that its tool called an error, or a command's whose exit code, which
+/// the agents keep in `details`, is not 0.
+fn error_log(session: &Session, ix: Ix) -> io::Result<Option<String>> {
+    let payload = session.read(ix)?;
+    let text = payload.text();
+    let record = Json::parse(&text).unwrap_or(Json::Null);
+    let code = record.get("message").get("details").get("exitCode");
+    if !session[ix].flags.is_error() && matches!(code, Json::Null | Json::Int(0)) {
+        return Ok(None);
+    }
+    Ok(Message::of(Kind::Message, &record).map(|message| message.text().into_owned()).filter(|text| !text.is_empty()))
+}
+
+/// The results that a person asked to keep, by tool, file or turn, anywhere in the session: no measure for the file's size
+/// changes them.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn protected(session: &Session, path: &[Ix], settings: &PruneSettings, is_protected: &dyn Fn(&str) -> bool) -> io::Result<HashSet<Ix>> {
+    let all: Vec<Ix> = session.nodes().map(|(ix, _)| ix).collect();
+    let calls = if settings.protects_files { call_facts(session, &all)? } else { HashMap::new() };
+    let mut kept: HashSet<Ix> = HashSet::new();
+    if settings.protect_last_turn {
+        kept.extend(path.iter().skip(last_turn(session, path) + 1));
+    }
+    kept.extend(all.into_iter().filter(|ix| {
+        let entry = &session[*ix];
+        let tool = entry.tool.map_or("", |tool| session.name(tool));
+        let file = || entry.target.and_then(|call| calls.get(&call)).and_then(|facts| facts.path.as_deref());
+        entry.role == Role::ToolResult && (settings.protected_tools.iter().any(|t| t == tool) || file().is_some_and(is_protected))
+    }));
+    Ok(kept)
+}
+
+/// Position of the latest request on a path; its end when there is none.
+fn last_turn(session: &Session, path: &[Ix]) -> usize {
+    path.iter().rposition(|ix| session[*ix].role == Role::User && session[*ix].kind == Kind::Message).unwrap_or(path.len())
 }
 
 /// Results that no reason touches: skills and plans are in use for as long as the session is, and what was read back from an
@@ -341,15 +443,44 @@ fn message_time(session: &Session, ix: Ix) -> io::Result<Option<u64>> {
     Ok(own.or_else(entry))
 }
 
-/// The line of a pruned result: the notice stands for its content, `prunedAt` is set; every other byte is what it
-/// was. `None` when the line cannot be edited in place (it holds bytes that are not UTF-8).
+/// What changes in the line of a pruned result: the notice stands for its text, `prunedAt` is set; images beside text and
+/// every other byte stay. `None` when the line cannot be edited in place (it holds bytes that are not UTF-8).
 #[must_use]
-pub fn splice(line: &str, notice: &str, now_ms: u64) -> Option<String> {
+pub fn changes(line: &str, notice: &str, now_ms: u64) -> Option<Vec<Splice>> {
     let content = member_of(line, "message", "content")?;
     let message_end = member(line, "message")?.end.checked_sub(1)?;
-    let block = serde_json::json!([{"type": "text", "text": notice}]).to_string();
-    let dated = spliced(line, message_end..message_end, &format!(",\"prunedAt\":{now_ms}"))?;
-    spliced(&dated, content, &block)
+    let mut splices = text_gives_way(line, content, notice)?;
+    let dated = Splice { range: message_end..message_end, text: format!(",\"prunedAt\":{now_ms}") };
+    let at = splices.iter().position(|splice| splice.range.start > message_end).unwrap_or(splices.len());
+    splices.insert(at, dated);
+    Some(splices)
+}
+
+/// What changes when a notice takes the place of all text of a content, which stands at a range of its line. Images stay
+/// when there is text beside them.
+#[must_use]
+pub fn text_gives_way(line: &str, content: Range<usize>, notice: &str) -> Option<Vec<Splice>> {
+    let block = serde_json::json!({"type": "text", "text": notice}).to_string();
+    let inner = line.get(content.clone())?;
+    let all = parts(inner).unwrap_or_default();
+    let kind = |at: usize| all.get(at).and_then(|part| inner.get(part.value.clone())).and_then(block_kind);
+    let kinds: Vec<Option<String>> = (0..all.len()).map(kind).collect();
+    let is = |at: usize, name: &str| kinds.get(at).is_some_and(|kind| kind.as_deref() == Some(name));
+    let first = (0..all.len()).find(|at| is(*at, "text")).filter(|_| (0..all.len()).any(|at| is(at, "image")));
+    let Some(first) = first else { return Some(vec![Splice { range: content, text: format!("[{block}]") }]) };
+    let mut splices = without(&all, |at, _| at != first && !is(at, "image"));
+    let place = all.get(first)?.value.clone();
+    let at = splices.iter().position(|splice| splice.range.start > place.start).unwrap_or(splices.len());
+    splices.insert(at, Splice { range: place, text: block });
+    for splice in &mut splices {
+        splice.range = splice.range.start + content.start..splice.range.end + content.start;
+    }
+    Some(splices)
+}
+
+/// The `type` of a content block.
+pub(super) fn block_kind(block: &str) -> Option<String> {
+    serde_json::from_str(block.get(member(block, "type")?)?).ok()
 }
 
 #[cfg(test)]
@@ -357,13 +488,41 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn changed(line: &str) -> Option<String> {
+        crate::session::edit::with_splices(line, &changes(line, "[gone]", 5)?)
+    }
+
     #[test]
     fn a_pruned_line_changes_only_in_content_and_time() {
-        let line = r#"{"type":"message","id":"a" , "n":1.0,"message":{"role":"toolResult","content":[{"type":"text","text":"long"},{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":false,"x":"\/"},"z":12345678901234567890}"#;
+        let line = r#"{"type":"message","id":"a" , "n":1.0,"message":{"role":"toolResult","content":[{"type":"text","text":"long"}],"isError":false,"x":"\/"},"z":12345678901234567890}"#;
         let want = r#"{"type":"message","id":"a" , "n":1.0,"message":{"role":"toolResult","content":[{"type":"text","text":"[gone]"}],"isError":false,"x":"\/","prunedAt":5},"z":12345678901234567890}"#;
-        assert_eq!(splice(line, "[gone]", 5).unwrap(), want);
+        assert_eq!(changed(line).unwrap(), want);
         let plain = r#"{"message":{"content":"text"}}"#;
-        assert_eq!(splice(plain, "[gone]", 5).unwrap(), r#"{"message":{"content":[{"type":"text","text":"[gone]"}],"prunedAt":5}}"#);
-        assert_eq!(splice("{}", "[gone]", 5), None);
+        assert_eq!(changed(plain).unwrap(), r#"{"message":{"content":[{"type":"text","text":"[gone]"}],"prunedAt":5}}"#);
+        assert_eq!(changed("{}"), None);
+    }
+
+    #[test]
+    fn p06_an_image_stays_beside_the_notice_for_its_text() {
+        let line = |content: &str| format!(r#"{{"message":{{"content":{content}}}}}"#);
+        let (text, image, gone) =
+            (r#"{"type":"text","text":"long"}"#, r#"{"type":"image", "data":"AA=="}"#, r#"{"type":"text","text":"[gone]"}"#);
+        let rows = [
+            (format!("[{text},{image}]"), format!("[{gone},{image}]")),
+            (format!("[{image},{text}]"), format!("[{image},{gone}]")),
+            (format!("[ {text}, {text} ,{image}, {text} , {{\"type\":\"other\"}},{image} ]"), format!("[ {gone} ,{image},{image} ]")),
+            (format!("[{{\"type\":\"other\"}},{image},{text}]"), format!("[{image},{gone}]")),
+            (format!("[{image}]"), format!("[{gone}]")),
+            ("[]".to_owned(), format!("[{gone}]")),
+        ];
+        for (from, want) in rows {
+            let want = line(&want).replace("]}}", "],\"prunedAt\":5}}");
+            assert_eq!(changed(&line(&from)).unwrap(), want, "{from}");
+        }
+    }
+
+    #[test]
+    fn p12_a_share_of_the_window_is_rounded_down() {
+        assert_eq!((Share::Percent(80.0).of(200_000), Share::Percent(33.0).of(1_000), Share::Tokens(7).of(1)), (160_000, 330, 7));
     }
 }

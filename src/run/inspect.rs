@@ -68,7 +68,7 @@ pub struct InspectJob {
     pub archive_dir: Option<PathBuf>,
     /// When pruning would touch what.
     pub prune: PruneSettings,
-    /// What is set about the window.
+    /// What is set about the window, which percentages mean.
     pub limits: Limits,
 }
 
@@ -220,7 +220,13 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
         }
         (problems, _) => problems,
     };
-    let prune = wanted.prune.then(|| prune::plan(&mut counter, &path.entries, &job.prune, &|_| false)).transpose()?;
+    let prune = match wanted.prune {
+        true => {
+            let window = job.limits.window(trigger::current_model(session, &path.entries)?.as_deref()).tokens;
+            Some(prune::plan(&mut counter, &path.entries, &PruneSettings { window, ..job.prune.clone() }, &|_| false)?)
+        }
+        false => None,
+    };
     let revisions = wanted.revisions.then(|| revisions(session, file, dir)).transpose()?;
     let triggers = wanted.triggers.then(|| trigger::check(&mut counter, &path.entries, &job.limits, false)).transpose()?;
     let Opened { session, .. } = opened;
@@ -228,7 +234,7 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
 }
 
 /// oh-my-pi keeps externalized data in `blobs`, beside the folder of its sessions.
-fn blob_folder(session: &FsPath) -> Option<PathBuf> {
+pub(super) fn blob_folder(session: &FsPath) -> Option<PathBuf> {
     session.ancestors().skip(1).take(4).map(|folder| folder.join("blobs")).find(|folder| folder.is_dir())
 }
 

@@ -5,6 +5,7 @@
 
 pub mod branch;
 pub mod compact;
+mod extract;
 mod hooked;
 pub mod inspect;
 pub mod open;

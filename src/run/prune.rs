@@ -1,16 +1,26 @@
 //! `prune`: tool results that a model no longer needs give way to notices.
 
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path as FsPath, PathBuf};
+
 use super::compact::may_append;
+use super::extract::extract;
 use super::hooked::history_replaced;
+use super::inspect::blob_folder;
 use super::open::{Input, Opened, open};
 use super::rewrite::{Archiving, restore, rewrite};
 use super::{RunError, Target};
 use crate::engine::prune::{self, PrunePlan, PruneSettings};
+use crate::engine::size::{self, Freed, Images, Order, SizePlan, SizeSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
+use crate::engine::trigger::{self, Limits};
 use crate::hooks::Hooks;
-use crate::session::Session;
 use crate::session::edit::Edit;
+use crate::session::{Ix, Path, Session};
 use crate::store::archive::Kind as ArchiveKind;
+
+/// The leaf that means all of them.
+pub const ALL_LEAVES: &str = "all";
 
 /// What is to be done with one session.
 pub struct PruneJob<'a> {
@@ -18,10 +28,18 @@ pub struct PruneJob<'a> {
     pub input: Input,
     /// Where the result goes.
     pub target: Target,
-    /// The end of the path; the file's own when none is named.
+    /// The end of the path; the file's own when none is named, and [`ALL_LEAVES`] for every one.
     pub leaf: Option<String>,
     /// When to prune what.
     pub settings: PruneSettings,
+    /// Whether results are pruned; a run for the file's size may leave that out.
+    pub results: bool,
+    /// The measures for the file's size.
+    pub size: SizeSettings,
+    /// What is set about the window, which percentages mean.
+    pub limits: Limits,
+    /// Folder of externalized image data; `None` means one beside the agent's data.
+    pub blobs: Option<PathBuf>,
     /// Which paths stay.
     pub is_protected: &'a (dyn Fn(&str) -> bool + Sync),
     /// How tokens are counted.
@@ -43,6 +61,10 @@ pub struct PruneJob<'a> {
 pub struct PruneDone {
     /// The plan; none for a restore.
     pub plan: Option<PrunePlan>,
+    /// What each measure frees.
+    pub freed: Vec<Freed>,
+    /// Why nothing was written: `nothing_to_prune`, or `no_gain` when neither the file nor the context would get smaller.
+    pub reason: Option<&'static str>,
     /// The session that was planned on.
     pub session: Session,
     /// Whether something was written, or would be.
@@ -88,6 +110,8 @@ fn put_back(job: &PruneJob<'_>, opened: Opened, revision: u64) -> Result<Option<
     let Some(rewritten) = restore(&opened, revision, &job.archiving, &job.target, &job.now.0)? else { return Ok(None) };
     Ok(Some(PruneDone {
         plan: None,
+        freed: Vec::new(),
+        reason: None,
         session: opened.session,
         changed: true,
         bytes: (bytes, rewritten.bytes),
@@ -99,44 +123,76 @@ fn put_back(job: &PruneJob<'_>, opened: Opened, revision: u64) -> Result<Option<
 }
 
 fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunError> {
-    let path = opened.path(job.leaf.as_deref())?;
     let session = &opened.session;
+    let paths = paths(job, &opened)?;
+    let path = paths.first().map(|path| path.entries.as_slice()).unwrap_or_default();
     let dry_run = matches!(job.target, Target::Nowhere);
-    if !dry_run && !path.entries.is_empty() {
-        may_append(session, &path)?;
+    for path in paths.iter().filter(|path| !dry_run && !path.entries.is_empty()) {
+        may_append(session, path)?;
+    }
+    if job.size.dead_branches {
+        may_drop_branches(session, &paths)?;
     }
     let mut counter = Counter::new(session, job.tokenizer, Effort::Exact);
-    let mut plan = prune::plan(&mut counter, &path.entries, &job.settings, job.is_protected)?;
-    let mut warnings = Vec::new();
-    let mut edit = if plan.worth_it { edit(session, &plan, job.now.1, &mut warnings)? } else { Edit::default() };
-    if edit.replaced.len() < plan.results.len() && plan.worth_it {
-        // What cannot be edited is not pruned, and what is left may save too little.
-        plan.retain(&job.settings, |ix| edit.replaced.contains_key(&ix));
-        if !plan.worth_it {
-            edit = Edit::default();
-        }
+    let window = job.limits.window(trigger::current_model(session, path)?.as_deref()).tokens;
+    let settings = PruneSettings { window, ..job.settings.clone() };
+    let mut plan = if job.results { plan_all(&mut counter, &paths, &settings, job.is_protected)? } else { PrunePlan::default() };
+    if !plan.worth_it && !job.size.measures().is_empty() {
+        // What is done is only what the measures do.
+        plan = PrunePlan::default();
     }
-    let changed = !edit.replaced.is_empty();
+    let kept = prune::protected(session, path, &settings, job.is_protected)?;
+    let blobs = job.blobs.clone().or_else(|| opened.print.as_ref().and_then(|print| blob_folder(&print.path)));
+    let entries: Vec<Vec<Ix>> = paths.iter().map(|path| path.entries.clone()).collect();
+    let none = PrunePlan::default();
+    let size = |counter: &mut Counter<'_>, plan: &PrunePlan| -> Result<SizePlan, RunError> {
+        let order = Order {
+            settings: &job.size,
+            paths: &entries,
+            prune: if plan.worth_it { plan } else { &none },
+            protect_tokens: settings.protect_tokens.of(window),
+            stays: &|ix| kept.contains(&ix),
+            has_blob: &|hash| blobs.as_ref().is_some_and(|folder| folder.join(hash).is_file()),
+            now_ms: job.now.1,
+        };
+        Ok(size::plan(counter, session.migration()?, &order)?)
+    };
+    let mut planned = size(&mut counter, &plan)?;
+    if plan.worth_it && planned.pruned.len() < plan.results.len() {
+        // What cannot be edited is not pruned, and what is left may save too little.
+        let warnings = std::mem::take(&mut planned.warnings);
+        plan.retain(&settings, |ix| planned.pruned.contains(&ix));
+        planned = size(&mut counter, &plan)?;
+        planned.warnings = warnings;
+    }
+    let edit = session.with_copies(std::mem::take(&mut planned.edit))?;
     let bytes = session.source().len();
+    let after = session.edited_len(&edit)?;
+    let reason = judge(job, &planned, &opened, after);
+    let changed = reason.is_none();
     let mut done = PruneDone {
         plan: Some(plan),
+        freed: planned.freed,
+        reason,
         session: session.clone(),
         changed,
         bytes: (bytes, bytes),
         revision: None,
         restored: None,
         dry_run,
-        warnings,
+        warnings: planned.warnings,
     };
     if dry_run {
-        let grown: u64 = edit.replaced.values().map(|line| line.len() as u64).sum();
-        let gone: u64 = edit.replaced.keys().map(|ix| u64::from(session[*ix].len)).sum();
-        done.bytes.1 = (bytes + grown).saturating_sub(gone);
+        done.bytes.1 = if changed { after } else { bytes };
         return Ok(Some(done));
     }
     if !changed && matches!(job.target, Target::InPlace) {
         return Ok(Some(done));
     }
+    if let (Some(Images::Extract(folder)), true) = (&job.size.images, changed) {
+        extract(session, &planned.extracted, FsPath::new(folder), blobs.as_deref())?;
+    }
+    let edit = if changed { edit } else { Edit::default() };
     let Some(rewritten) = rewrite(&opened, &edit, ArchiveKind::Prune, &job.archiving, &job.target, &job.now.0)? else { return Ok(None) };
     done.bytes.1 = rewritten.bytes;
     done.revision = rewritten.revision;
@@ -144,18 +200,76 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
     Ok(Some(done))
 }
 
-/// The lines of a plan.
-fn edit(session: &Session, plan: &PrunePlan, now_ms: u64, warnings: &mut Vec<String>) -> Result<Edit, RunError> {
-    let mut edit = session.migration()?;
-    for pruned in &plan.results {
-        let payload = session.read(pruned.entry)?;
-        let record = edit.replaced.get(&pruned.entry).map(String::as_str).or_else(|| std::str::from_utf8(payload.bytes()).ok());
-        match record.and_then(|record| prune::splice(record, &pruned.reason.notice(pruned.tokens), now_ms)) {
-            Some(record) => {
-                edit.replaced.insert(pruned.entry, record);
-            }
-            None => warnings.push(format!("result {} stays: its line cannot be edited", session.id(pruned.entry))),
-        }
+/// Why nothing is to be written, when nothing is: nothing would change, or neither the file nor the context would get
+/// smaller. Ordinary pruning has judged for itself.
+fn judge(job: &PruneJob<'_>, planned: &SizePlan, opened: &Opened, after: u64) -> Option<&'static str> {
+    if !planned.pruned.is_empty() {
+        return None;
     }
-    Ok(edit)
+    if planned.freed.iter().all(|freed| freed.entries == 0) {
+        return Some("nothing_to_prune");
+    }
+    let tokens: i64 = planned.freed.iter().map(|freed| freed.tokens).sum();
+    let archives =
+        matches!(job.archiving, Archiving::To(_)) && opened.print.is_some() && matches!(job.target, Target::InPlace | Target::Nowhere);
+    let reference = if archives { REFERENCE_BYTES } else { 0 };
+    (tokens <= 0 && after + reference >= opened.session.source().len()).then_some("no_gain")
+}
+
+/// Bytes that a reference to an archive adds to a session, at least.
+const REFERENCE_BYTES: u64 = 500;
+
+/// The paths that are worked on: the one to the leaf that was asked for, or to every leaf, the file's own first.
+fn paths(job: &PruneJob<'_>, opened: &Opened) -> Result<Vec<Path>, RunError> {
+    if job.leaf.as_deref() != Some(ALL_LEAVES) {
+        return Ok(vec![opened.path(job.leaf.as_deref())?]);
+    }
+    let session = &opened.session;
+    let active = session.active_path();
+    let others = session.shape(&active).leaves.into_iter().map(|leaf| leaf.entry).filter(|leaf| Some(*leaf) != active.leaf());
+    let others: Vec<Path> = others.map(|leaf| session.path(leaf)).collect();
+    Ok(std::iter::once(active).chain(others).collect())
+}
+
+/// What is pruned on all of the paths: a result that several of them share goes only when every one of them can do without.
+fn plan_all(
+    counter: &mut Counter<'_>,
+    paths: &[Path],
+    settings: &PruneSettings,
+    is_protected: &dyn Fn(&str) -> bool,
+) -> Result<PrunePlan, RunError> {
+    let [only] = paths else {
+        let mut shares: HashMap<Ix, usize> = HashMap::new();
+        let mut found: BTreeMap<Ix, (usize, prune::Pruned)> = BTreeMap::new();
+        let mut worth_it = false;
+        for path in paths {
+            for ix in &path.entries {
+                *shares.entry(*ix).or_default() += 1;
+            }
+            let plan = prune::plan(counter, &path.entries, settings, is_protected)?;
+            worth_it |= plan.worth_it;
+            for pruned in plan.results.into_iter().filter(|_| plan.worth_it) {
+                found.entry(pruned.entry).or_insert((0, pruned)).0 += 1;
+            }
+        }
+        let all = found.into_iter().filter(|(ix, (times, _))| shares.get(ix) == Some(times));
+        let results: Vec<prune::Pruned> = all.map(|(_, (_, pruned))| pruned).collect();
+        let saved = results.iter().map(|r| r.saved).sum();
+        worth_it &= !results.is_empty();
+        return Ok(PrunePlan { results, saved, worth_it });
+    };
+    Ok(prune::plan(counter, &only.entries, settings, is_protected)?)
+}
+
+/// Where the path to a leaf is broken, what stands before the gap may belong to it.
+fn may_drop_branches(session: &Session, paths: &[Path]) -> Result<(), RunError> {
+    let active = session.active_path();
+    let Some(broken) = paths.iter().chain([&active]).find(|path| path.dangling || path.cycle) else { return Ok(()) };
+    let first = broken.entries.first();
+    Err(RunError::Damaged {
+        code: if broken.cycle { "parent-cycle" } else { "dangling-parent" },
+        line: first.map(|ix| session[*ix].line),
+        message: "the path begins at an entry whose parent is lost, so that nobody knows which branches are dead".to_owned(),
+        hint: "mend the file first: prune --repair".to_owned(),
+    })
 }

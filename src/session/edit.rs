@@ -213,14 +213,7 @@ impl Session {
             if let Some(record) = edit.replaced.get(&ix) {
                 out.write_all(record.as_bytes())?;
             } else if edit.removed.contains(&ix) {
-                // The whole line goes when the record is all there is on it.
-                let alone = start == 0 || self.byte(start - 1)? == Some(b'\n');
-                if alone && self.byte(at)? == Some(b'\r') {
-                    at += 1;
-                }
-                if alone && self.byte(at)? == Some(b'\n') {
-                    at += 1;
-                }
+                at = self.line_end(ix)?;
             } else {
                 let mut from = start;
                 for splice in edit.spliced.get(&ix).into_iter().flatten() {
@@ -239,6 +232,48 @@ impl Session {
             out.write_all(line)?;
         }
         Ok(())
+    }
+
+    /// Bytes of the session with `edit` done, without writing it.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn edited_len(&self, edit: &Edit) -> io::Result<u64> {
+        let mut len = self.source().len();
+        for (ix, record) in &edit.replaced {
+            len = (len + record.len() as u64).saturating_sub(u64::from(self[*ix].len));
+        }
+        for (_, splice) in
+            edit.spliced.iter().filter(|(ix, _)| !edit.replaced.contains_key(ix)).flat_map(|(ix, s)| s.iter().map(move |s| (ix, s)))
+        {
+            len = (len + splice.text.len() as u64).saturating_sub(splice.range.len() as u64);
+        }
+        for ix in edit.removed.iter().filter(|ix| !edit.replaced.contains_key(ix)) {
+            len = len.saturating_sub(self.line_end(*ix)? - self[*ix].offset);
+        }
+        for (ix, line) in &edit.inserted {
+            let start = self[*ix].offset;
+            let own_line = start == 0 || self.byte(start - 1)? == Some(b'\n');
+            len += line.len() as u64 + 1 + u64::from(!own_line);
+        }
+        if let Some(line) = &edit.appended {
+            len += line.len() as u64 + u64::from(!self.ends_in_newline()?);
+        }
+        Ok(len)
+    }
+
+    /// Where the bytes of a record end that go with it when it is removed: its line end too, when it is alone on the line.
+    fn line_end(&self, ix: Ix) -> io::Result<u64> {
+        let entry = &self[ix];
+        let mut end = entry.offset + u64::from(entry.len);
+        let alone = entry.offset == 0 || self.byte(entry.offset - 1)? == Some(b'\n');
+        if alone && self.byte(end)? == Some(b'\r') {
+            end += 1;
+        }
+        if alone && self.byte(end)? == Some(b'\n') {
+            end += 1;
+        }
+        Ok(end)
     }
 
     fn byte(&self, at: u64) -> io::Result<Option<u8>> {
@@ -411,6 +446,7 @@ mod tests {
         let written = |edit: &Edit| {
             let mut out = Vec::new();
             session.write_edited(edit, &mut out).unwrap();
+            assert_eq!(session.edited_len(edit).unwrap(), out.len() as u64);
             String::from_utf8(out).unwrap()
         };
         assert_eq!(written(&Edit::default()), text);

@@ -1,5 +1,7 @@
 //! What image data really is: base64 or a reference to a blob, of the stated type, of a size that providers take.
 
+use std::borrow::Cow;
+
 use data_encoding::BASE64;
 
 /// What is known about the data of one image.
@@ -38,19 +40,30 @@ pub fn look(data: &str) -> Image {
     if data.starts_with("blob:") {
         return Image::Bad("the reference to a blob is not of the form blob:sha256:<64 hex digits>");
     }
-    let data = data.trim();
-    if data.is_empty() {
-        return Image::Bad("the data is empty");
-    }
-    let padded = match data.len() % 4 {
-        1 => return Image::Bad("the data is no base64: its length is 4n + 1"),
-        // Unpadded base64 is common and decodes everywhere.
-        n if n > 1 && !data.ends_with('=') => format!("{data}{}", "=".repeat(4 - n)),
-        _ => data.to_owned(),
+    let bytes = match decode(data) {
+        Ok(bytes) => bytes,
+        Err(why) => return Image::Bad(why),
     };
-    let Ok(bytes) = BASE64.decode(padded.as_bytes()) else { return Image::Bad("the data is no base64") };
     let size = imagesize::blob_size(&bytes).ok().map(|size| (size.width as u64, size.height as u64));
     Image::Data { bytes: bytes.len() as u64, mime: mime(&bytes), size }
+}
+
+/// The bytes behind base64 data.
+///
+/// # Errors
+/// Says why there are none.
+pub fn decode(data: &str) -> Result<Vec<u8>, &'static str> {
+    let data = data.trim();
+    if data.is_empty() {
+        return Err("the data is empty");
+    }
+    let padded = match data.len() % 4 {
+        1 => return Err("the data is no base64: its length is 4n + 1"),
+        // Unpadded base64 is common and decodes everywhere.
+        n if n > 1 && !data.ends_with('=') => Cow::Owned(format!("{data}{}", "=".repeat(4 - n))),
+        _ => Cow::Borrowed(data),
+    };
+    BASE64.decode(padded.as_bytes()).map_err(|_| "the data is no base64")
 }
 
 /// The hash of a blob reference; anything but 64 lower-case hex digits is none, so that no path is ever made of it.
@@ -60,7 +73,9 @@ pub fn blob_hash(data: &str) -> Option<&str> {
         .filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
 }
 
-fn mime(bytes: &[u8]) -> Option<&'static str> {
+/// The media type that the first bytes of an image show.
+#[must_use]
+pub fn mime(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

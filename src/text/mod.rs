@@ -3,7 +3,7 @@
 //! Everything that a person, a model or a file gets to read from this program has passed through
 //! here, because session text is written by tools and strangers: it holds terminal control
 //! sequences, half surrogate pairs, secrets, megabytes of base64 and tags that imitate our own.
-//! One place decides how such text is cut ([`cut`]), cleaned ([`clean`]), kept from acting as
+//! One place decides how such text is cut ([`cut`], [`errors`]), cleaned ([`clean`]), kept from acting as
 //! markup ([`escape`]), decoded from raw JSON ([`json`]) and relieved of secrets ([`redact`]).
 //!
 //! All functions are total: no input panics, every result is valid UTF-8, and the work is linear
@@ -17,6 +17,7 @@ mod ansi;
 pub mod clean;
 pub mod cut;
 mod data_url;
+pub mod errors;
 pub mod escape;
 pub mod json;
 pub mod redact;

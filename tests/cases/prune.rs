@@ -106,9 +106,13 @@ pub(crate) fn differences(before: &[u8], after: &[u8]) -> (Vec<String>, Value) {
         assert_eq!(old["message"]["role"], "toolResult", "{id}");
         assert!(old["message"]["prunedAt"].is_null(), "{id} was pruned before");
         assert_eq!(new["message"]["prunedAt"], NOW_MS, "{id}");
-        let notice = new["message"]["content"][0]["text"].as_str().unwrap().to_owned();
+        let blocks = new["message"]["content"].as_array().unwrap();
+        let notice = blocks.iter().find(|block| block["type"] == "text").unwrap()["text"].as_str().unwrap().to_owned();
         assert!(notice.starts_with('[') && notice.ends_with(']') && notice.len() < 60, "{notice}");
-        assert_eq!(new["message"]["content"], json!([{"type": "text", "text": notice}]), "{id}");
+        // Images stay where there is text beside them.
+        let kept: Vec<&Value> = old["message"]["content"].as_array().into_iter().flatten().filter(|b| b["type"] == "image").collect();
+        let images: Vec<&Value> = blocks.iter().filter(|block| block["type"] == "image").collect();
+        assert_eq!((images.len() + 1, &images), (blocks.len(), &kept), "{id}");
         for record in [&mut old, &mut new] {
             let message = record["message"].as_object_mut().unwrap();
             message.remove("content");
@@ -451,12 +455,98 @@ fn the_stale_pass_spares_what_a_provider_has_in_its_cache() {
 }
 
 #[test]
-fn p06_text_and_images_of_a_result_go_together() {
+fn p06_an_image_beside_text_stays_and_is_reported_apart() {
+    let mut talk = Talk::new();
+    talk.put("a1", |parent| s::assistant("a1", parent, json!([s::call("c1", "browser", json!({}))])));
+    let content = json!([s::image(4_000), s::tx(&s::words(8_000)), s::tx("more"), s::image(4_004)]);
+    talk.put("t1", |parent| s::tool_result_with("t1", parent, "c1", "browser", content, json!({"details": {"kept": [1.0, 2]}})));
+    let run = talk.run();
+    let receipt = pruned(&run, &[ALL]);
+    // Counted as oh-my-pi counts: images and all.
+    let tokens = 2_000 + 1 + 2 * 1_200;
+    let saved = tokens - "[Output truncated - 4401 tokens]".len() as u64 / 4;
+    assert_eq!((receipt["prune"]["results"][0]["tokens"].as_u64(), receipt["prune"]["saved_tokens"].as_u64()), (Some(tokens), Some(saved)));
+    assert_eq!((&receipt["prune"]["results"][0]["kept_images"], &receipt["prune"]["kept_image_tokens"]), (&json!(2), &json!(2_400)));
+    let blocks = run.lines("s.jsonl")[3]["message"]["content"].clone();
+    assert_eq!(blocks.as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect::<Vec<_>>(), ["image", "text", "image"]);
+    // A person is told what really goes.
     let mut talk = Talk::new();
     talk.put("a1", |parent| s::assistant("a1", parent, json!([s::call("c1", "browser", json!({}))])));
     let content = json!([s::tx(&s::words(8_000)), s::image(4_000)]);
-    talk.put("t1", |parent| s::tool_result_with("t1", parent, "c1", "browser", content, json!({"details": {"kept": [1.0, 2]}})));
-    pruned(&talk.run(), &[ALL]);
+    talk.put("t1", |parent| s::tool_result_with("t1", parent, "c1", "browser", content, json!({})));
+    let told = talk.run().go(&[&["prune", "s.jsonl", "-n"], ALL].concat()).ok().stdout();
+    assert!(told.contains("1 result, 1,992 tokens saved"), "{told}");
+}
+
+#[test]
+fn p05_an_error_keeps_its_ends_and_the_lines_that_tell_it() {
+    let log: String =
+        (0..5_000).map(|n| if n == 4_500 { "error[E0308]: mismatched types\n".to_owned() } else { format!("line {n}\n") }).collect();
+    let session = |extra: Value| {
+        let mut talk = Talk::new();
+        talk.put("a1", |parent| s::assistant("a1", parent, json!([s::call("c1", "bash", json!({"command": "cargo build"}))])));
+        talk.put("t1", |parent| s::tool_result_with("t1", parent, "c1", "bash", json!([s::tx(&log)]), extra));
+        talk.calls = 1;
+        talk.call("read", json!({"path": "a.rs"}), 8_000);
+        talk.run()
+    };
+    for (extra, keeps) in
+        [(json!({"isError": true}), true), (json!({"details": {"exitCode": 101}}), true), (json!({"details": {"exitCode": 0}}), false)]
+    {
+        let run = session(extra.clone());
+        let receipt = prune(&run, &[ALL, &["--keep-errors"]]);
+        assert_eq!(planned(&receipt), [("t1", "age"), ("t2", "age")]);
+        let text = run.lines("s.jsonl")[3]["message"]["content"][0]["text"].as_str().unwrap().to_owned();
+        let tokens = receipt["prune"]["results"][0]["tokens"].as_u64().unwrap();
+        assert!(text.starts_with(&format!("[Output truncated - {tokens} tokens]")), "{text}");
+        assert_eq!(text.contains("\nerror[E0308]: mismatched types\n"), keeps, "{extra}: {text}");
+        assert_eq!(text.contains("\nline 0\n") && text.ends_with("\nline 4999"), keeps, "{text}");
+        assert_eq!(receipt["prune"]["results"][0]["saved"].as_u64(), Some(tokens - (text.len() as u64).div_ceil(4)));
+        left_alone(&run, &[ALL, &["--keep-errors"]]);
+    }
+    // Off by default: errors are pruned like others.
+    pruned(&session(json!({"isError": true})), &[ALL]);
+}
+
+#[test]
+fn p12_limits_can_be_shares_of_the_window() {
+    let session = || {
+        let mut talk = Talk::new();
+        for n in 0..10 {
+            talk.read(&format!("f{n}.txt"), 40_000);
+        }
+        talk.run()
+    };
+    let gone = |more: &[&str]| {
+        let receipt = prune(&session(), &[CHARS, &["-n"], more]);
+        planned(&receipt).into_iter().map(|(id, _)| id.to_owned()).collect::<Vec<_>>()
+    };
+    // 20 % of 200,000 is 40,000, the default.
+    assert_eq!(gone(&["--protect-tokens", "20%", "--context-window", "200k"]), gone(&[]));
+    assert_eq!(gone(&["--protect-tokens", "20%", "--context-window", "400k", "--min-savings", "1%"]), ["t1", "t2"]);
+    let receipt = prune(&session(), &[CHARS, &["-n", "--min-savings", "30%", "--context-window", "200k"]]);
+    assert_eq!(receipt["prune"]["would_prune"], false, "60,000 of 200,000 would have to go");
+    assert_eq!(gone(&["--min-result-tokens", "6%", "--context-window", "200k"]), [""; 0]);
+    // inspect understands them too, from the config.
+    let run = session();
+    let config = run.put("config.toml", "[prune]\nprotect_tokens = \"80%\"\nmin_savings = 0\n");
+    let shown = run.go_bare(&[
+        "inspect",
+        "s.jsonl",
+        "--show",
+        "prune",
+        "--json",
+        "--tokenizer",
+        "heuristic",
+        "--context-window",
+        "100k",
+        "--config",
+        config.to_str().unwrap(),
+    ]);
+    assert_eq!(planned(&shown.json()), [("t1", "age"), ("t2", "age")]);
+    for bad in ["101%", "-1%", "x%"] {
+        assert_eq!(session().go(&["prune", "s.jsonl", "--protect-tokens", bad]).code, 2, "{bad}");
+    }
 }
 
 #[test]

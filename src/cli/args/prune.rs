@@ -8,6 +8,11 @@ use super::{Common, Hooking, Write};
 ///
 /// The result keeps its call and its place; only its text goes. The file as it was is archived first and can be had back with
 /// --restore. One session is changed in place; several need --in-place.
+///
+/// Size repair makes the file smaller: each of its flags is a measure of its own, all given ones are taken in one rewrite, and
+/// what each frees is told, first of all by --dry-run. Measures look at the whole file, other branches and what was
+/// summarized too. With a measure, results are pruned only when a flag of pruning is given as well: --min-savings,
+/// --min-result-tokens, --no-superseded, --no-useless, --stale or --keep-errors.
 #[derive(Debug, Args)]
 pub struct Prune {
     /// Input, output and settings
@@ -16,14 +21,14 @@ pub struct Prune {
     /// Where it writes
     #[command(flatten)]
     pub write: Write,
-    /// Tokens of the newest results that age does not touch [default: 40000]
-    #[arg(long, value_name = "TOKENS")]
+    /// Tokens of the newest results that age does not touch, or percent of the window [default: 40000]
+    #[arg(long, value_name = "TOKENS|%")]
     pub protect_tokens: Option<String>,
-    /// Tokens that all of it must save, or nothing is pruned [default: 20000]
-    #[arg(long, value_name = "TOKENS")]
+    /// Tokens that all of it must save, or nothing is pruned, or percent of the window [default: 20000]
+    #[arg(long, value_name = "TOKENS|%")]
     pub min_savings: Option<String>,
-    /// Tokens below which age does not touch a result [default: 50]
-    #[arg(long, value_name = "TOKENS")]
+    /// Tokens below which age does not touch a result, or percent of the window [default: 50]
+    #[arg(long, value_name = "TOKENS|%")]
     pub min_result_tokens: Option<String>,
     /// Keep reads of files that were read again later [default: off]
     #[arg(long)]
@@ -46,8 +51,35 @@ pub struct Prune {
     /// Keep results after the latest request, whatever their size [default: off]
     #[arg(long)]
     pub protect_last_turn: bool,
+    /// Old errors keep the ends of their text and the lines that tell what failed [default: off]
+    #[arg(long)]
+    pub keep_errors: bool,
+    /// Take details of results out: no model sees them [default: off]
+    #[arg(long, help_heading = SIZE)]
+    pub details: bool,
+    /// Images give way to notes: drop (all), keep-last=N (all but the newest N of the path), extract=DIR (moved to files) [default: they stay]
+    #[arg(long, value_name = "WHAT", help_heading = SIZE)]
+    pub images: Option<String>,
+    /// Cut long texts in the arguments of writes and edits older than --protect-tokens [default: off]
+    #[arg(long, help_heading = SIZE)]
+    pub args: bool,
+    /// Empty the data of an extension's entries of this type; their keys stay; may be given more than once [default: none]
+    #[arg(long, value_name = "TYPE", help_heading = SIZE)]
+    pub custom: Vec<String>,
+    /// Cut every longer result to its head and tail, the newest too [default: none]
+    #[arg(long, value_name = "TOKENS", help_heading = SIZE)]
+    pub max_result: Option<String>,
+    /// Remove entries that are on no path to the file's last entry or to --leaf [default: off]
+    #[arg(long, help_heading = SIZE)]
+    pub dead_branches: bool,
+    /// Remove messages that a compaction summarized, where no branch needs them [default: off]
+    #[arg(long, help_heading = SIZE)]
+    pub summarized: bool,
+    /// A result whose text a later one repeats names that one instead [default: off]
+    #[arg(long, help_heading = SIZE)]
+    pub dedupe: bool,
     /// Put an archived revision back as the session, which is archived first [default: none]
-    #[arg(long, value_name = "N", conflicts_with_all = ["stale", "in_place"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["stale", "in_place", "details", "images", "args", "custom", "max_result", "dead_branches", "summarized", "dedupe"])]
     pub restore: Option<u64>,
     /// Do not archive the file as it was; needs --yes [default: off]
     #[arg(long)]
@@ -60,7 +92,17 @@ pub struct Prune {
     pub hooking: Hooking,
 }
 
+/// The heading of the measures in the help.
+const SIZE: &str = "Size repair";
+
 impl Prune {
+    /// Whether a flag was given that only the pruning of results reads.
+    #[must_use]
+    pub fn prunes_results(&self) -> bool {
+        let set = self.min_savings.is_some() || self.min_result_tokens.is_some();
+        set || self.no_superseded || self.no_useless || self.stale || self.keep_errors
+    }
+
     /// The settings that were given, by key.
     #[must_use]
     pub fn given(&self) -> Vec<(&'static str, String)> {

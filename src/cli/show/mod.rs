@@ -399,7 +399,8 @@ fn sizes(out: &mut String, session: &Session, sizes: &Sizes) {
     }
 }
 
-fn prune(out: &mut String, session: &Session, plan: &PrunePlan) -> io::Result<()> {
+/// The results of a plan, one a line: tokens, tokens saved, reason, entry.
+fn pruned_results(out: &mut String, session: &Session, plan: &PrunePlan) -> io::Result<()> {
     for pruned in &plan.results {
         let _ = writeln!(
             out,
@@ -410,6 +411,11 @@ fn prune(out: &mut String, session: &Session, plan: &PrunePlan) -> io::Result<()
             entry_line(session, pruned.entry)?
         );
     }
+    Ok(())
+}
+
+fn prune(out: &mut String, session: &Session, plan: &PrunePlan) -> io::Result<()> {
+    pruned_results(out, session, plan)?;
     let results = counted(plan.results.len() as u64, "result");
     let _ = match (plan.results.is_empty(), plan.worth_it) {
         (true, _) => writeln!(out, "nothing to prune"),

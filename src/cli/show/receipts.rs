@@ -1,37 +1,64 @@
 //! Receipts of writing commands, for people.
 
 use std::fmt::Write;
+use std::io;
 
 use super::super::output::{bytes, counted, dim, number};
+use super::pruned_results;
+use crate::engine::prune::PrunePlan;
+use crate::engine::size::Freed;
 use crate::run::{Action, BranchDone, Done, PruneDone};
 use crate::text;
 
-/// The receipt of a pruning or a restore.
-pub(in crate::cli) fn pruning(name: &str, done: &PruneDone) -> String {
+/// The receipt of a pruning or a restore. A dry run lists what would go; what measures free is always told.
+pub(in crate::cli) fn pruning(name: &str, done: &PruneDone, verbose: bool) -> io::Result<String> {
     let name = text::one_line(name, 400);
     let mut out = String::new();
     let archived = done.revision.map(|revision| format!("; the file as it was is revision {revision}")).unwrap_or_default();
     if let Some(restored) = done.restored {
         let verb = if done.dry_run { "would be restored" } else { "restored" };
         let _ = writeln!(out, "{name}: {verb}: revision {restored}, {} → {}{archived}", bytes(done.bytes.0), bytes(done.bytes.1));
-        return out;
+        return Ok(out);
     }
-    let (results, saved) = done.plan.as_ref().map_or((0, 0), |plan| (plan.results.len() as u64, plan.saved));
-    if done.changed {
-        let verb = if done.dry_run { "would be pruned" } else { "pruned" };
-        let (from, to) = (bytes(done.bytes.0), bytes(done.bytes.1));
-        let _ = writeln!(out, "{name}: {verb}: {}, {} tokens saved; {from} → {to}{archived}", counted(results, "result"), number(saved));
-    } else if results > 0 {
-        let _ = writeln!(
+    let none = PrunePlan::default();
+    let plan = done.plan.as_ref().unwrap_or(&none);
+    let results = plan.results.len() as u64;
+    let by_measures: i64 = done.freed.iter().map(|freed| freed.tokens).sum();
+    let saved = plan.saved.saturating_sub(plan.kept_image_tokens()).saturating_add_signed(by_measures);
+    if results > 0 && (done.dry_run || verbose) {
+        pruned_results(&mut out, &done.session, plan)?;
+    }
+    if !done.freed.is_empty() {
+        measures(&mut out, &done.freed);
+    }
+    let (from, to) = (bytes(done.bytes.0), bytes(done.bytes.1));
+    let _ = match (done.changed, done.reason) {
+        (true, _) => {
+            let verb = if done.dry_run { "would be pruned" } else { "pruned" };
+            let what = if done.freed.is_empty() || results > 0 { format!("{}, ", counted(results, "result")) } else { String::new() };
+            writeln!(out, "{name}: {verb}: {what}{} tokens saved; {from} → {to}{archived}", number(saved))
+        }
+        (false, Some("no_gain")) => writeln!(out, "{name}: nothing to do: neither the file nor the context would get smaller"),
+        (false, _) if results > 0 => writeln!(
             out,
             "{name}: nothing to do: {} would save {} tokens, less than pruning must save",
             counted(results, "result"),
-            number(saved)
-        );
-    } else {
-        let _ = writeln!(out, "{name}: nothing to do: no result can be pruned");
+            number(plan.saved)
+        ),
+        (false, _) if !done.freed.is_empty() => writeln!(out, "{name}: nothing to do: there is nothing that the measures could free"),
+        (false, _) => writeln!(out, "{name}: nothing to do: no result can be pruned"),
+    };
+    Ok(out)
+}
+
+/// What each measure frees, one a line.
+fn measures(out: &mut String, freed: &[Freed]) {
+    let signed = |n: i64, show: fn(u64) -> String| format!("{}{}", if n < 0 { "-" } else { "" }, show(n.unsigned_abs()));
+    let _ = writeln!(out, "{}", dim(&format!("{:<14} {:>9} {:>11} {:>15}", "measure", "entries", "bytes", "context tokens")));
+    for row in freed {
+        let (entries, size, tokens) = (number(row.entries), signed(row.bytes, bytes), signed(row.tokens, number));
+        let _ = writeln!(out, "{:<14} {entries:>9} {size:>11} {tokens:>15}", row.measure.name());
     }
-    out
 }
 
 /// The receipt of a branch summary.

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::text::errors::{ERRORS, rank as rank_error};
+
 /// What a command is to a reader of the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
@@ -237,10 +239,6 @@ static FAILED_COUNT: LazyLock<Option<Regex>> = LazyLock::new(|| {
         .ok()
 });
 
-static ERRORS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i-u:error|fail|panic|exception|fatal|traceback|cannot|can't|could not|denied|not found|undefined|unresolved|enoent|refused|timed? ?out|segfault|segmentation|not ok|no such|invalid|✗|✖|×|assert)").ok()
-});
-
 static EXIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)(?:exited with(?: exit)? code|exit(?:ed)?(?: with)?(?: code| status)?[:=]?|exit code:?) ?([0-9]{1,3})(?-u:\b)").ok()
 });
@@ -318,49 +316,4 @@ pub(super) fn decisive_line(output: &str) -> Option<String> {
         .map(|(_, line)| line)
         .or_else(|| output.lines().rev().map(str::trim).find(|l| l.chars().filter(|c| c.is_alphanumeric()).count() > 3))?;
     Some(crate::text::one_line(line, 220))
-}
-
-/// 0: no error line; 5: names the cause in a compiler's or runner's own form.
-fn rank_error(line: &str) -> u8 {
-    let lower = line.to_lowercase();
-    if ["0 error", "no error", "0 fail", "without error", "errors: 0", "failed: 0", "failures: 0"].iter().any(|none| lower.contains(none))
-        || line.len() > 2_000
-    {
-        return 0;
-    }
-    let coded = line.contains("error[")
-        || line.contains("error TS")
-        || line.contains("panicked at")
-        || lower.starts_with("error:")
-        || lower.contains(": error:")
-        || lower.contains(" error: ") && !lower.contains("npm");
-    let thrown = line.split(": ").next().is_some_and(|head| {
-        !head.contains(' ') && (head.ends_with("Error") || head.ends_with("Exception")) || head.starts_with("Uncaught")
-    });
-    let fatal = lower.starts_with("fatal")
-        || lower.starts_with("assertionerror")
-        || lower.contains("assertion") && lower.contains("fail")
-        || line.contains("ENOENT")
-        || line.starts_with("E   ");
-    if coded || thrown || fatal {
-        return 5;
-    }
-    if line.starts_with("FAIL")
-        || line.contains("FAILED")
-        || lower.starts_with("failed")
-        || ['✗', '✖', '×'].iter().any(|c| line.starts_with(*c))
-        || lower.contains("not ok ")
-    {
-        return 4;
-    }
-    if ["npm err", "command exited", "exit code", "traceback", "lifecycle script"].iter().any(|weak| lower.contains(weak)) {
-        return 1;
-    }
-    if ["cannot", "could not", "not found", "denied", "no such", "undefined", "refused", "unresolved", "timed out"]
-        .iter()
-        .any(|m| lower.contains(m))
-    {
-        return 3;
-    }
-    2
 }

@@ -1,0 +1,148 @@
+//! Which entries go whole: those off the path, and those that a compaction summarized away.
+//!
+//! Nothing goes that the context of a path holds, that a file-wide setting rests on, or that something names which stays:
+//! then a reader finds less history, and everything that it looks up.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+
+use super::{Measure, SizeSettings};
+use crate::session::{Ix, Kind, Role, Session, Sym};
+
+/// The entries that go, and the measure that takes each.
+pub(super) fn plan(session: &Session, settings: &SizeSettings, paths: &[Vec<Ix>]) -> io::Result<BTreeMap<Ix, Measure>> {
+    let mut gone: BTreeMap<Ix, Measure> = BTreeMap::new();
+    if !settings.dead_branches && !settings.summarized {
+        return Ok(gone);
+    }
+    let active = session.active_path();
+    let living: HashSet<Ix> = paths.iter().flatten().copied().chain(active.entries.iter().copied()).collect();
+    if settings.dead_branches {
+        for (ix, entry) in session.nodes().filter(|(ix, _)| !living.contains(ix)) {
+            if entry.kind != Kind::Archive {
+                gone.insert(ix, Measure::DeadBranches);
+            }
+        }
+        for last in last_settings(session) {
+            gone.remove(&last);
+        }
+        // A name that somebody gave to an entry that stays.
+        gone.retain(|ix, _| !(is_label(session, *ix) && target(session, *ix).is_some_and(|named| living.contains(&named))));
+    }
+    if settings.summarized {
+        let needed = needed(session, &gone, paths);
+        for ix in paths.iter().flatten().copied().filter(|ix| !needed.contains(ix)) {
+            let entry = &session[ix];
+            let told = entry.is_message() || matches!(entry.kind, Kind::Compaction | Kind::ContextEdit);
+            // System messages are settings: later ones change parts of them.
+            if told && entry.role != Role::System {
+                gone.entry(ix).or_insert(Measure::Summarized);
+            }
+        }
+    }
+    keep_what_is_named(session, &mut gone)?;
+    Ok(gone)
+}
+
+fn is_label(session: &Session, ix: Ix) -> bool {
+    session[ix].kind == Kind::Other && session.type_name(ix) == "label"
+}
+
+fn target(session: &Session, ix: Ix) -> Option<Ix> {
+    session[ix].target.and_then(|id| session.find(id))
+}
+
+/// The last entry of each type of setting, which readers take from anywhere in the file.
+fn last_settings(session: &Session) -> Vec<Ix> {
+    let mut last: HashMap<&str, Ix> = HashMap::new();
+    for (ix, entry) in session.nodes() {
+        if matches!(entry.kind, Kind::Other | Kind::ModelChange) && !is_label(session, ix) {
+            last.insert(session.type_name(ix), ix);
+        }
+    }
+    last.into_values().collect()
+}
+
+/// The entries that the path of some leaf needs: what follows the start of the range that its latest compaction keeps. Leaves
+/// that go need nothing.
+fn needed(session: &Session, gone: &BTreeMap<Ix, Measure>, paths: &[Vec<Ix>]) -> HashSet<Ix> {
+    let mut parents: HashSet<Ix> = HashSet::new();
+    let stays = |ix: &Ix| !gone.contains_key(ix);
+    parents.extend(session.nodes().filter(|(ix, _)| stays(ix)).filter_map(|(ix, _)| session.parent(ix)));
+    let mut needed = HashSet::new();
+    let leaves = session.nodes().map(|(ix, _)| ix).filter(|ix| stays(ix) && !parents.contains(ix));
+    for path in leaves.map(|leaf| session.path(leaf).entries).chain(paths.iter().cloned()) {
+        let compaction = path.iter().rposition(|ix| session[*ix].kind == Kind::Compaction);
+        let start = compaction.map_or(0, |at| {
+            let kept = path.get(at).and_then(|ix| session[*ix].target);
+            path.iter().take(at).rposition(|ix| kept.is_some() && session[*ix].id == kept).unwrap_or(at)
+        });
+        needed.extend(path.into_iter().skip(start));
+    }
+    needed
+}
+
+/// Takes back what something that stays names, until nothing more is named: targets of labels, edits, compactions and branch
+/// summaries; the call of a result and the results of a call; and the parent of a record that cannot be given another one.
+fn keep_what_is_named(session: &Session, gone: &mut BTreeMap<Ix, Measure>) -> io::Result<()> {
+    let (callers, results) = pairs(session);
+    let mut work: Vec<Ix> = session.nodes().map(|(ix, _)| ix).filter(|ix| !gone.contains_key(ix)).collect();
+    while let Some(ix) = work.pop() {
+        let entry = &session[ix];
+        let mut named: Vec<Ix> = Vec::new();
+        if entry.role != Role::ToolResult {
+            named.extend(target(session, ix));
+        }
+        named.extend(callers.get(&ix));
+        named.extend(results.get(&ix).into_iter().flatten());
+        if let Some(parent) = session.parent(ix).filter(|parent| gone.contains_key(parent))
+            && entry.flags.lenient()
+            && std::str::from_utf8(session.read(ix)?.bytes()).is_err()
+        {
+            named.push(parent);
+        }
+        for ix in named {
+            if gone.remove(&ix).is_some() {
+                work.push(ix);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For each result of the tree the message that made its call, the nearest above it; and the other way round.
+fn pairs(session: &Session) -> (HashMap<Ix, Ix>, HashMap<Ix, Vec<Ix>>) {
+    let mut children: HashMap<Ix, Vec<Ix>> = HashMap::new();
+    let mut walk: Vec<(Ix, bool)> = Vec::new();
+    for (ix, _) in session.nodes() {
+        match session.parent(ix) {
+            Some(parent) => children.entry(parent).or_default().push(ix),
+            None => walk.push((ix, false)),
+        }
+    }
+    let mut above: HashMap<Sym, Vec<Ix>> = HashMap::new();
+    let (mut callers, mut results) = (HashMap::new(), HashMap::<Ix, Vec<Ix>>::new());
+    while let Some((ix, leave)) = walk.pop() {
+        for call in session.calls(ix) {
+            if leave {
+                above.entry(*call).or_default().pop();
+            }
+        }
+        if leave {
+            continue;
+        }
+        walk.push((ix, true));
+        let entry = &session[ix];
+        if entry.role == Role::ToolResult
+            && let Some(caller) = entry.target.and_then(|call| above.get(&call)).and_then(|calls| calls.last())
+        {
+            callers.insert(ix, *caller);
+            results.entry(*caller).or_default().push(ix);
+        }
+        for call in session.calls(ix) {
+            above.entry(*call).or_default().push(ix);
+        }
+        walk.extend(children.get(&ix).into_iter().flatten().map(|child| (*child, false)));
+    }
+    (callers, results)
+}
