@@ -38,9 +38,12 @@ pub(super) struct Tally {
     pub bytes: u64,
 }
 
-/// What is printed of one session. Paths need not be text.
+/// What is printed of one session.
 pub(super) struct Output {
     pub out: Vec<u8>,
+    /// For programs: to be printed byte for byte. Colour comes off text that is not for a terminal, and with it bytes that a
+    /// path may have.
+    pub raw: bool,
     pub err: String,
     pub status: Status,
     pub tally: Option<Tally>,
@@ -48,7 +51,7 @@ pub(super) struct Output {
 
 impl From<Said> for Output {
     fn from(said: Said) -> Output {
-        Output { out: said.out.into_bytes(), err: said.err, status: said.status, tally: None }
+        Output { out: said.out.into_bytes(), raw: false, err: said.err, status: said.status, tally: None }
     }
 }
 
@@ -250,7 +253,11 @@ impl Printer {
             }
             let mut err = output::stderr(common);
             let _ = err.write_all(said.err.as_bytes());
-            let written = if to_stderr { err.write_all(&said.out) } else { output::stdout(common).write_all(&said.out) };
+            let written = match (to_stderr, said.raw) {
+                (true, _) => err.write_all(&said.out),
+                (false, true) => io::stdout().write_all(&said.out),
+                (false, false) => output::stdout(common).write_all(&said.out),
+            };
             if let Err(error) = written {
                 self.failure.get_or_insert(error);
                 return;

@@ -154,7 +154,7 @@ impl Look<'_> {
         };
         if self.args.list {
             let out = if asks || failing { batch::listed(common, &item.input) } else { Vec::new() };
-            return Ok(Output { out, err: String::new(), status, tally: None });
+            return Ok(Output { out, raw: true, err: String::new(), status, tally: None });
         }
         let window = settings.limits().window(report.overview.as_ref().and_then(|o| o.model.as_deref()));
         let out = if common.json {

@@ -9,6 +9,8 @@
     clippy::print_stderr
 )]
 
+mod auto;
+mod batches;
 mod beside;
 mod branch;
 mod carried;
