@@ -85,23 +85,19 @@ pub fn exceeds(counter: &mut Counter<'_>, path: &[Ix], context: &Context, limit:
         .filter(|(_, tokens)| *tokens > 0);
     if let Some((at, tokens)) = reported {
         let after: HashSet<Ix> = path.iter().skip(at + 1).copied().collect();
-        let later = context.items.iter().filter(|item| after.contains(&item.entry));
-        if tokens > limit || sum_exceeds(counter, context, later, tokens, limit)? {
+        // As an agent has them in memory, which adds its own counts to what was reported.
+        let later = context.items.iter().filter(|item| after.contains(&item.entry) && session[item.entry].is_message());
+        let later: Vec<Item> = later.map(|item| Item { edit: None, partial: false, ..*item }).collect();
+        if tokens > limit || sum_exceeds(counter, context, &later, tokens, limit)? {
             return Ok(true);
         }
     }
-    sum_exceeds(counter, context, context.items.iter(), 0, limit)
+    sum_exceeds(counter, context, &context.items, 0, limit)
 }
 
 /// Whether `base` and the tokens of some items are more than `limit` together.
-fn sum_exceeds<'i>(
-    counter: &mut Counter<'_>,
-    context: &Context,
-    items: impl Iterator<Item = &'i Item>,
-    base: u64,
-    limit: u64,
-) -> io::Result<bool> {
-    let mut open: Vec<(u64, &Item)> = items.map(|item| Ok((counter.most(context, item)?, item))).collect::<io::Result<_>>()?;
+fn sum_exceeds(counter: &mut Counter<'_>, context: &Context, items: &[Item], base: u64, limit: u64) -> io::Result<bool> {
+    let mut open: Vec<(u64, &Item)> = items.iter().map(|item| Ok((counter.most(context, item)?, item))).collect::<io::Result<_>>()?;
     let mut most = open.iter().fold(base, |sum, (most, _)| sum.saturating_add(*most));
     let mut least = base;
     open.sort_by_key(|(most, _)| *most);

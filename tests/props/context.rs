@@ -4,6 +4,7 @@ use crate::generate::{Builder, steps};
 use crate::naive::{self, Naive};
 use crate::{config, ids, open};
 use epitome::engine::tokens::{Counter, Effort, Tokenizer};
+use epitome::engine::usage;
 use epitome::session::Session;
 use proptest::prelude::*;
 
@@ -37,6 +38,27 @@ proptest! {
         let path = session.active_path();
         for (ix, entry) in path.entries.iter().zip(naive.path()) {
             prop_assert_eq!(counter.entry(*ix).unwrap(), naive::tokens(entry), "{}", entry);
+        }
+    }
+
+    #[test]
+    fn what_is_decided_with_little_counting_is_what_counting_all_decides(steps in steps(50), near in -3..4_i64, cl100k: bool) {
+        let bytes = Builder::of(&steps).bytes();
+        let session = open(&bytes);
+        let path = session.active_path().entries;
+        let context = session.context(&path).unwrap();
+        for tokenizer in [Tokenizer::Heuristic, if cl100k { Tokenizer::Cl100k } else { Tokenizer::O200k }] {
+            let estimate = usage::estimate(&mut Counter::new(&session, tokenizer, Effort::Exact), &path, &context).unwrap();
+            let mut counter = Counter::new(&session, tokenizer, Effort::Glance);
+            for item in &context.items {
+                let most = counter.most(&context, item).unwrap();
+                prop_assert!(counter.item(&context, item).unwrap() <= most, "{}", session.id(item.entry));
+            }
+            for limit in [estimate.context.saturating_add_signed(near), estimate.counted.tokens.saturating_add_signed(near), 0, u64::MAX] {
+                let mut counter = Counter::new(&session, tokenizer, Effort::Glance);
+                let found = usage::exceeds(&mut counter, &path, &context, limit).unwrap();
+                prop_assert_eq!(found, estimate.context > limit, "{:?} against {}", estimate, limit);
+            }
         }
     }
 }
