@@ -6,7 +6,10 @@
 SESSION is a real version 3 session; files of 1 MB and 100 MB are made of it (peers/make-session.py) in --work. The
 question to both sides is the same: where would a compaction that keeps 20,000 tokens cut this session? The commands
 take turns (A B A B …), so that a machine that gets slower or busier does so for all of them; the table has medians.
-Then two runs of ours over 600 results of 1 MB each, in an address space of 400,000 KiB: they must come to an end.
+Then 500 sessions of 200 KB: which of them need a compaction? One run of ours answers for all of them; the peer is started
+once for each of some of them, and its time is taken times their number. Twice: where what a provider reported decides, and
+where nothing is reported and tokens must be counted.
+Last, two runs of ours over 600 results of 1 MB each, in an address space of 400,000 KiB: they must come to an end.
 
 Nothing is built or installed here. What is missing is said in a line `skipped: …` and left out.
 """
@@ -103,6 +106,55 @@ def compare(options, environment, sides, size, session):
     sys.stdout.flush()
 
 
+def silent(source, out):
+    """The session without anything that a provider reported."""
+    with open(source, encoding="utf-8", errors="surrogateescape") as file, open(out, "w", encoding="utf-8", errors="surrogateescape") as copy:
+        for line in file:
+            entry = json.loads(line)
+            (entry.get("message") or {}).pop("usage", None)
+            copy.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def batch(options, work, environment, epitome, peer):
+    base = os.path.join(work, "session-0.2mb.jsonl")
+    if options.source:
+        make(base, options.source, "--mb", "0.2")
+    else:
+        make(base, "-", "--lines", "10k", "--count", "19")
+    bare = os.path.join(work, "session-0.2mb-silent.jsonl")
+    silent(base, bare)
+    print(f"\n{options.sessions} sessions of 200 KB: which need a compaction? {options.runs} runs, {os.cpu_count()} cores\n")
+    print("| sessions | side | processes | wall ms | cpu ms | peak MB |")
+    print("|---|---|---:|---:|---:|---:|")
+    for name, source in (("usage reported", base), ("nothing reported", bare)):
+        folder = os.path.join(work, "batch-" + name.split()[0])
+        os.makedirs(folder, exist_ok=True)
+        files = [os.path.join(folder, f"{number:03}.jsonl") for number in range(options.sessions)]
+        for file in files:
+            shutil.copyfile(source, file)
+        ours, theirs = [], []
+        for round_number in range(options.runs + 1):
+            run = Run([epitome, "inspect", folder, "--needs-compaction", "-l", "--no-config"], environment)
+            if run.status not in (0, 3):
+                sys.exit(f"failed with {run.status}\n{run.stderr}")
+            if round_number > 0:  # the first one warms caches
+                ours.append(run)
+        own = medians(ours)
+        print(f"| {name} | epitome | 1 | {' | '.join(f'{value:,.1f}' for value in own)} |")
+        for file in files[:options.started if peer else 0]:
+            command, extra = peer(file)
+            run = Run(command, {**environment, **extra})
+            if run.status != 0:
+                sys.exit(f"failed with {run.status}: {' '.join(command)}\n{run.stderr}")
+            theirs.append(run)
+        if theirs:
+            wall, cpu, peak = medians(theirs)
+            values = (wall * len(files), cpu * len(files), peak)
+            cells = [f"{value:,.1f} ({value / mine:.1f}×)" for value, mine in zip(values, own)]
+            print(f"| {name} | omp | {len(files)} ({len(theirs)} measured) | {' | '.join(cells)} |")
+        sys.stdout.flush()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epitome", default=os.environ.get("EPITOME"), help="the binary (EPITOME)")
@@ -111,6 +163,8 @@ def main():
     parser.add_argument("--work", default=os.environ.get("WORK"), help="folder for the generated files, kept (WORK); default: a temporary one, removed")
     parser.add_argument("--runs", type=int, default=7, help="measured runs of each command (default 7)")
     parser.add_argument("--mb", type=float, nargs="*", default=[1, 100], help="sizes of the files (default 1 100)")
+    parser.add_argument("--sessions", type=int, default=500, help="sessions of 200 KB in the batch (default 500, 0 leaves it out)")
+    parser.add_argument("--started", type=int, default=25, help="of these, how many the peer is started for (default 25)")
     parser.add_argument("--limit-kib", type=int, default=400_000, help="address space of the memory test (default 400000)")
     parser.add_argument("--results", type=int, default=600, help="results of 1 MB in the memory test (default 600, 0 leaves it out)")
     options = parser.parse_args()
@@ -154,6 +208,8 @@ def bench(options, work):
         for megabytes in options.mb:
             session = make(os.path.join(work, f"session-{megabytes:g}mb.jsonl"), options.source, "--mb", str(megabytes))
             compare(options, environment, sides, f"{megabytes:g} MB", session)
+    if epitome and options.sessions > 0:
+        batch(options, work, environment, epitome, sides.get(("omp", "heuristic")))
     if not epitome or options.results == 0:
         return
     session = make(os.path.join(work, f"results-{options.results}x1mb.jsonl"), "-", "--lines", "1mb", "--count", str(options.results))

@@ -23,7 +23,7 @@ Exit codes
   0        done, or nothing to do
   1        failed; also: a file that was named is missing or no session
   2        the command line makes no sense
-  3        nothing to do, only with --exit-code
+  3        nothing to do, only with --exit-code; inspect --needs-compaction: no session does
   4        inspect --check found errors (or warnings, with --fail-on warning)
   5        conflict: the session is locked, or changed while it was worked on
   130, 143 interrupted by INT, TERM
@@ -162,6 +162,17 @@ Ids may be shortened as long as one entry only begins so.
 One session is changed in place. Several need --in-place, and then are compacted only when their context is above the
 threshold, overflowed, or ended in a cut-off answer (--trigger auto). A running agent may go on meanwhile: a session is
 locked only for the moment of the write, and when it grew in between, the plan is made again.
+
+--limit N stops when N sessions were changed: the first ones, whatever the number of threads. --out-dir DIR writes copies
+that lie below DIR as the sessions lie below the folders that were named; a file that was named goes by its name.
+--shard K/N works on one share of N; what decides is a session's path below its folder, so it stays in its share when others
+come and go. --shard auto reads these, each number with the one that counts all:
+
+  SLURM_ARRAY_TASK_ID     SLURM_ARRAY_TASK_COUNT (and _MIN, _STEP)
+  JOB_COMPLETION_INDEX    JOB_COMPLETIONS, which a Kubernetes job has to hand on to its pods
+  CI_NODE_INDEX           CI_NODE_TOTAL (GitLab)
+  CIRCLE_NODE_INDEX       CIRCLE_NODE_TOTAL
+  BUILDKITE_PARALLEL_JOB  BUILDKITE_PARALLEL_JOB_COUNT
 ";
 
 #[cfg(test)]
