@@ -48,7 +48,19 @@ fn the_first_condition_that_holds_fires() {
             json!([null, false]),
         ),
         // Of another model than the session is on now, it tells nothing.
-        ("another model", overflow_then_another_model(), &[], json!([null, false])),
+        ("another model", then_another_model(overflow()), &[], json!([null, false])),
+        ("cut off on another model", then_another_model(incomplete()), &["--threshold", "500"], json!([null, false])),
+        // Reported input above the window is an overflow whatever the error says.
+        (
+            "reported",
+            ending(
+                json!({"stopReason": "error", "errorMessage": "bad gateway", "usage": {"input": 300_000, "output": 1, "totalTokens": 300_001}}),
+            ),
+            &[],
+            json!(["overflow", true]),
+        ),
+        // What stands before a compaction asks for nothing any more.
+        ("compacted since", [overflow(), s::file(&[s::compaction("k", "end", "all of it", "last")])].concat(), &[], json!([null, false])),
     ];
     for (name, bytes, args, want) in rows {
         let run = Run::of(bytes);
@@ -76,8 +88,7 @@ fn the_first_condition_that_holds_fires() {
     }
 }
 
-fn overflow_then_another_model() -> Vec<u8> {
-    let mut bytes = overflow();
+fn then_another_model(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.extend(s::file(&[s::entry("model_change", "m1", "end", json!({"provider": "openai", "modelId": "gpt-5"}))]));
     bytes
 }
@@ -122,6 +133,9 @@ fn a_larger_model_comes_before_a_compaction() {
         let again = with_config(&run, LARGER, &[&["compact", "-n", "s.jsonl", "--json"], LOW].concat()).ok().json();
         assert_ne!(again["action"], "promoted", "{again}");
         assert_eq!(again["triggers"]["promotion"], Value::Null);
+        // Nor is it switched to again where its window is said to be small.
+        let small = [&["compact", "-n", "s.jsonl", "--json", "--context-window", "2000"], LOW].concat();
+        assert_ne!(with_config(&run, LARGER, &small).ok().json()["action"], "promoted");
     }
 }
 
