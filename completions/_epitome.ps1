@@ -29,6 +29,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('compact', 'compact', [CompletionResultType]::ParameterValue, 'Append a compaction: older messages are summarized, newer ones stay as they are')
             [CompletionResult]::new('prune', 'prune', [CompletionResultType]::ParameterValue, 'Make a session smaller for the model: old, superseded and useless tool results give way to notices')
             [CompletionResult]::new('branch-summary', 'branch-summary', [CompletionResultType]::ParameterValue, 'Keep what an abandoned branch learnt, at the entry where the work goes on')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -269,11 +270,60 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
         }
+        'epitome;export' {
+            [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
+            [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]')
+            [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
+            [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]')
+            [CompletionResult]::new('--now', '--now', [CompletionResultType]::ParameterName, 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]')
+            [CompletionResult]::new('--context-window', '--context-window', [CompletionResultType]::ParameterName, 'Tokens of the model''s window [default: the model''s, else 200000]')
+            [CompletionResult]::new('--reserve-tokens', '--reserve-tokens', [CompletionResultType]::ParameterName, 'Tokens kept free for the answer [default: 16384, or 15 % of the window]')
+            [CompletionResult]::new('--keep-recent-tokens', '--keep-recent-tokens', [CompletionResultType]::ParameterName, 'Newest tokens that a compaction keeps as they are [default: 20000]')
+            [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]')
+            [CompletionResult]::new('--tokenizer', '--tokenizer', [CompletionResultType]::ParameterName, 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]')
+            [CompletionResult]::new('--model', '--model', [CompletionResultType]::ParameterName, 'The model, provider/id [default: the session''s latest]')
+            [CompletionResult]::new('--enabled', '--enabled', [CompletionResultType]::ParameterName, 'Whether --trigger auto may act [default: true]')
+            [CompletionResult]::new('--summary-tokens', '--summary-tokens', [CompletionResultType]::ParameterName, 'Most tokens of a summary, 300 to 16384 [default: 4096]')
+            [CompletionResult]::new('--blob-dir', '--blob-dir', [CompletionResultType]::ParameterName, 'Folder of externalized image data [default: the agent''s, beside its sessions]')
+            [CompletionResult]::new('--archive-dir', '--archive-dir', [CompletionResultType]::ParameterName, 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'How to write it: md, html, text, json, jsonl [default: md]')
+            [CompletionResult]::new('--tool-results', '--tool-results', [CompletionResultType]::ParameterName, 'Tool calls and results: full, short (long ones lose their middle), none (calls on one line) [default: full]')
+            [CompletionResult]::new('--revision', '--revision', [CompletionResultType]::ParameterName, 'An archived revision instead of the session; without --format its bytes as they were, never masked [default: none]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write to FILE, or - for standard output [default: -]')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write to FILE, or - for standard output [default: -]')
+            [CompletionResult]::new('-0', '-0', [CompletionResultType]::ParameterName, 'Lists are separated by NUL instead of line ends [default: off]')
+            [CompletionResult]::new('--null', '--null', [CompletionResultType]::ParameterName, 'Lists are separated by NUL instead of line ends [default: off]')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'One JSON object a session on standard output, one a line [default: off]')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'No notes and warnings [default: off]')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'No notes and warnings [default: off]')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'More detail; twice for still more [default: off]')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'More detail; twice for still more [default: off]')
+            [CompletionResult]::new('--no-config', '--no-config', [CompletionResultType]::ParameterName, 'Read no config file [default: off]')
+            [CompletionResult]::new('--transcript', '--transcript', [CompletionResultType]::ParameterName, 'Everything that was said [default: on]')
+            [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Only what the model sees; as JSON it can be sent to one [default: off]')
+            [CompletionResult]::new('--thinking', '--thinking', [CompletionResultType]::ParameterName, 'With what the model thought [default: off]')
+            [CompletionResult]::new('--redact', '--redact', [CompletionResultType]::ParameterName, 'Mask keys, tokens, passwords and home folders [default: on]')
+            [CompletionResult]::new('--no-redact', '--no-redact', [CompletionResultType]::ParameterName, 'Mask nothing [default: off]')
+            [CompletionResult]::new('--redact-email', '--redact-email', [CompletionResultType]::ParameterName, 'Mask e-mail addresses too [default: off]')
+            [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Replace a target that is there already; a session is never replaced [default: off]')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Write nothing: tell what would be written and masked [default: off]')
+            [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Write nothing: tell what would be written and masked [default: off]')
+            [CompletionResult]::new('--exit-code', '--exit-code', [CompletionResultType]::ParameterName, 'Exit code 3 when there was nothing to export [default: off]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
         'epitome;help' {
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Look: the tree, tokens, where a compaction would cut, what is wrong')
             [CompletionResult]::new('compact', 'compact', [CompletionResultType]::ParameterValue, 'Append a compaction: older messages are summarized, newer ones stay as they are')
             [CompletionResult]::new('prune', 'prune', [CompletionResultType]::ParameterValue, 'Make a session smaller for the model: old, superseded and useless tool results give way to notices')
             [CompletionResult]::new('branch-summary', 'branch-summary', [CompletionResultType]::ParameterValue, 'Keep what an abandoned branch learnt, at the entry where the work goes on')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -287,6 +337,9 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             break
         }
         'epitome;help;branch-summary' {
+            break
+        }
+        'epitome;help;export' {
             break
         }
         'epitome;help;help' {

@@ -26,6 +26,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand compact 'Append a compaction: older messages are summarized, newer ones stay as they are'
             cand prune 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
             cand branch-summary 'Keep what an abandoned branch learnt, at the entry where the work goes on'
+            cand export 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'epitome;inspect'= {
@@ -261,11 +262,59 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
         }
+        &'epitome;export'= {
+            cand --files-from 'Read more sessions from FILE, one a line; - for standard input [default: none]'
+            cand --shard 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]'
+            cand --leaf 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]'
+            cand --jobs 'Sessions that are worked on side by side [default: the number of cores]'
+            cand --color 'Colour [default: auto]'
+            cand --progress 'Progress on standard error: auto, always, never [default: auto, on a terminal]'
+            cand --config 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]'
+            cand --now 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]'
+            cand --context-window 'Tokens of the model''s window [default: the model''s, else 200000]'
+            cand --reserve-tokens 'Tokens kept free for the answer [default: 16384, or 15 % of the window]'
+            cand --keep-recent-tokens 'Newest tokens that a compaction keeps as they are [default: 20000]'
+            cand --threshold 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]'
+            cand --tokenizer 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]'
+            cand --model 'The model, provider/id [default: the session''s latest]'
+            cand --enabled 'Whether --trigger auto may act [default: true]'
+            cand --summary-tokens 'Most tokens of a summary, 300 to 16384 [default: 4096]'
+            cand --blob-dir 'Folder of externalized image data [default: the agent''s, beside its sessions]'
+            cand --archive-dir 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]'
+            cand --format 'How to write it: md, html, text, json, jsonl [default: md]'
+            cand --tool-results 'Tool calls and results: full, short (long ones lose their middle), none (calls on one line) [default: full]'
+            cand --revision 'An archived revision instead of the session; without --format its bytes as they were, never masked [default: none]'
+            cand -o 'Write to FILE, or - for standard output [default: -]'
+            cand --output 'Write to FILE, or - for standard output [default: -]'
+            cand -0 'Lists are separated by NUL instead of line ends [default: off]'
+            cand --null 'Lists are separated by NUL instead of line ends [default: off]'
+            cand --json 'One JSON object a session on standard output, one a line [default: off]'
+            cand -q 'No notes and warnings [default: off]'
+            cand --quiet 'No notes and warnings [default: off]'
+            cand -v 'More detail; twice for still more [default: off]'
+            cand --verbose 'More detail; twice for still more [default: off]'
+            cand --no-config 'Read no config file [default: off]'
+            cand --transcript 'Everything that was said [default: on]'
+            cand --context 'Only what the model sees; as JSON it can be sent to one [default: off]'
+            cand --thinking 'With what the model thought [default: off]'
+            cand --redact 'Mask keys, tokens, passwords and home folders [default: on]'
+            cand --no-redact 'Mask nothing [default: off]'
+            cand --redact-email 'Mask e-mail addresses too [default: off]'
+            cand --overwrite 'Replace a target that is there already; a session is never replaced [default: off]'
+            cand -n 'Write nothing: tell what would be written and masked [default: off]'
+            cand --dry-run 'Write nothing: tell what would be written and masked [default: off]'
+            cand --exit-code 'Exit code 3 when there was nothing to export [default: off]'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
         &'epitome;help'= {
             cand inspect 'Look: the tree, tokens, where a compaction would cut, what is wrong'
             cand compact 'Append a compaction: older messages are summarized, newer ones stay as they are'
             cand prune 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
             cand branch-summary 'Keep what an abandoned branch learnt, at the entry where the work goes on'
+            cand export 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'epitome;help;inspect'= {
@@ -275,6 +324,8 @@ set edit:completion:arg-completer[epitome] = {|@words|
         &'epitome;help;prune'= {
         }
         &'epitome;help;branch-summary'= {
+        }
+        &'epitome;help;export'= {
         }
         &'epitome;help;help'= {
         }

@@ -30,6 +30,7 @@ complete -c epitome -n "__fish_epitome_needs_command" -f -a "inspect" -d 'Look: 
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
+complete -c epitome -n "__fish_epitome_needs_command" -f -a "export" -d 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
@@ -262,8 +263,56 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l no-re
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s V -l version -d 'Print version'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l progress -d 'Progress on standard error: auto, always, never [default: auto, on a terminal]' -r -f -a "auto\t'On a terminal'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l config -d 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l now -d 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l context-window -d 'Tokens of the model\'s window [default: the model\'s, else 200000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l reserve-tokens -d 'Tokens kept free for the answer [default: 16384, or 15 % of the window]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l keep-recent-tokens -d 'Newest tokens that a compaction keeps as they are [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l threshold -d 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l tokenizer -d 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l model -d 'The model, provider/id [default: the session\'s latest]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l enabled -d 'Whether --trigger auto may act [default: true]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l format -d 'How to write it: md, html, text, json, jsonl [default: md]' -r -f -a "md\t'Markdown'
+text\t'Plain text'
+json\t'One JSON object'
+jsonl\t'JSON Lines: the session\'s own records, or one message of the context a line'"
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l tool-results -d 'Tool calls and results: full, short (long ones lose their middle), none (calls on one line) [default: full]' -r -f -a "full\t'All'
+short\t'The beginning and the end of long ones'
+none\t'Calls on one line, no results'"
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l revision -d 'An archived revision instead of the session; without --format its bytes as they were, never masked [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -s o -l output -d 'Write to FILE, or - for standard output [default: -]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand export" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -s q -l quiet -d 'No notes and warnings [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -s v -l verbose -d 'More detail; twice for still more [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l no-config -d 'Read no config file [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l transcript -d 'Everything that was said [default: on]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l context -d 'Only what the model sees; as JSON it can be sent to one [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l thinking -d 'With what the model thought [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l redact -d 'Mask keys, tokens, passwords and home folders [default: on]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l no-redact -d 'Mask nothing [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l redact-email -d 'Mask e-mail addresses too [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l overwrite -d 'Replace a target that is there already; a session is never replaced [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -s n -l dry-run -d 'Write nothing: tell what would be written and masked [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l exit-code -d 'Exit code 3 when there was nothing to export [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -s V -l version -d 'Print version'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "export" -d 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -21,6 +21,7 @@
 //! | [`frames`] | the pictures: fonts, shapes, layout, PNG files |
 //! | [`summarize`] | the words: the offline summarizer and the stub |
 //! | [`store`] | the only writer: fingerprints, locks, appends, new files, rewrites with their archives |
+//! | [`export`] | transcripts and contexts for people and programs, masked |
 //! | [`run`] | the loop that brings them together, one file a kind of job |
 //! | [`text`] | pure text surgery: cuts, cleaning, escaping, masking secrets |
 //! | [`hooks`], [`process`] | commands of a person that are asked before a write and told after it, and how commands are run |
@@ -36,6 +37,7 @@
 
 pub mod cli;
 pub mod engine;
+pub mod export;
 pub mod frames;
 pub mod hooks;
 pub mod models;

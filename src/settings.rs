@@ -12,11 +12,13 @@ use toml::de::{DeTable, DeValue};
 use crate::engine::prune::{PruneSettings, Share};
 use crate::engine::tokens::Tokenizer;
 use crate::engine::trigger::{Limits, Threshold};
+use crate::hooks::Event;
 use crate::models::Catalogue;
+use crate::summarize::choice::{Choice, duration};
+use crate::text::Own;
 
 mod catalogue;
-use crate::hooks::Event;
-use crate::summarize::choice::{Choice, duration};
+mod redact;
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +94,7 @@ pub const NAMES: &[Name] = &[
     name("hooks.session.compacting", "--hook", "EPITOME_HOOK_SESSION_COMPACTING", ""),
     name("hooks.session_compact", "--hook", "EPITOME_HOOK_SESSION_COMPACT", ""),
     name("hooks.session_before_tree", "--hook", "EPITOME_HOOK_SESSION_BEFORE_TREE", ""),
+    name("export.redact_email", "--redact-email", "EPITOME_EXPORT_REDACT_EMAIL", "false"),
 ];
 
 /// The settings, typed.
@@ -131,6 +134,10 @@ pub struct Settings {
     pub hooks: Vec<(Event, String)>,
     /// The longest that a hook may take.
     pub hook_timeout: Duration,
+    /// Whether exports mask e-mail addresses.
+    pub redact_email: bool,
+    /// What exports mask beside what everybody's exports do: the `[[redact]]` tables of the config.
+    pub redact: Vec<Own>,
     /// Each setting with its value as typed (empty: not set) and where it came from, in the table's order.
     pub shown: Vec<(Name, String, Origin)>,
 }
@@ -176,9 +183,9 @@ impl Settings {
         env: impl Fn(&str) -> Option<String>,
         config: Option<&Path>,
     ) -> Result<Settings, SettingsError> {
-        let (file, catalogue) = match config {
+        let Read { rows: file, catalogue, own } = match config {
             Some(path) => read_file(path)?,
-            None => (Vec::new(), Catalogue::default()),
+            None => Read::default(),
         };
         let mut settings = Settings {
             context_window: None,
@@ -198,6 +205,8 @@ impl Settings {
             summarizer: Choice::default(),
             hooks: Vec::new(),
             hook_timeout: Duration::ZERO,
+            redact_email: false,
+            redact: own,
             shown: Vec::new(),
         };
         for name in NAMES {
@@ -262,6 +271,7 @@ impl Settings {
             "prune.min_savings" => self.prune.min_savings = share(text)?,
             "prune.min_result_tokens" => self.prune.min_result_tokens = share(text)?,
             "prune.stale_suffix_tokens" => self.stale.0 = amount(text)?,
+            "export.redact_email" => self.redact_email = switch(text)?,
             "prune.stale_idle_minutes" => self.stale.1 = amount(text)?,
             "hooks.timeout" => self.hook_timeout = duration(text)?,
             _ => {
@@ -338,21 +348,32 @@ fn switch(text: &str) -> Result<bool, String> {
 /// A key of the config file, its value as typed, and its line.
 type Row = (String, String, u32);
 
-/// The settings of the config file, and what it says about models.
-fn read_file(path: &Path) -> Result<(Vec<Row>, Catalogue), SettingsError> {
+/// What a config file says.
+#[derive(Default)]
+struct Read {
+    /// The settings.
+    rows: Vec<Row>,
+    /// What it says about models.
+    catalogue: Catalogue,
+    /// What exports mask besides.
+    own: Vec<Own>,
+}
+
+fn read_file(path: &Path) -> Result<Read, SettingsError> {
     let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Read { path: path.to_owned(), source })?;
     let line_at = |offset: usize| 1 + text.bytes().take(offset).filter(|b| *b == b'\n').count() as u32;
     let broken = |line, what: String| SettingsError::File { path: path.to_owned(), line, what };
     let table = DeTable::parse(&text).map_err(|e| broken(line_at(e.span().map_or(0, |s| s.start)), e.message().to_owned()))?;
     let catalogue = catalogue::read(table.get_ref()).map_err(|(offset, what)| broken(line_at(offset), what))?;
     let mut found = Vec::new();
+    let own = redact::read(table.get_ref()).map_err(|(offset, what)| broken(line_at(offset), what))?;
     let mut open = vec![(String::new(), table.get_ref())];
     while let Some((prefix, table)) = open.pop() {
         for (key, value) in table {
             let line = line_at(key.span().start);
             let name = format!("{prefix}{}", key.get_ref());
             let text = match value.get_ref() {
-                value if prefix.is_empty() && catalogue::is_table(&name, value) => continue,
+                value if prefix.is_empty() && (name == redact::TABLE || catalogue::is_table(&name, value)) => continue,
                 DeValue::Table(inner) if NAMES.iter().any(|n| n.key.starts_with(&format!("{name}."))) => {
                     open.push((format!("{name}."), inner));
                     continue;
@@ -367,7 +388,7 @@ fn read_file(path: &Path) -> Result<(Vec<Row>, Catalogue), SettingsError> {
             found.push((name, text, line));
         }
     }
-    Ok((found, catalogue))
+    Ok(Read { rows: found, catalogue, own })
 }
 
 /// A plain value as it was typed.

@@ -289,6 +289,51 @@ fn prune_of_a_copy_prints_what_its_schema_says() {
     assert!(lines(&output.stdout).len() > 30);
 }
 
+#[test]
+fn export_prints_and_writes_what_its_schemas_say() {
+    let mut promise = Promise::of("export", "exporting");
+    let whole = |name: &str| jsonschema::validator_for(&schema(name)).unwrap();
+    let (transcript, context, record) = (whole("export-transcript"), whole("export-context"), whole("export-records"));
+    let one = schema("export-context");
+    let message = json!({"$schema": one["$schema"], "$ref": "#/$defs/message", "$defs": one["$defs"]});
+    let message = jsonschema::validator_for(&message).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let calls: &[(&[&str], &Validator, bool)] = &[
+        (&["--format", "json"], &transcript, false),
+        (&["--format", "json", "--leaf", "all", "--no-redact", "--thinking", "--tool-results", "short"], &transcript, false),
+        (&["--format", "json", "--tool-results", "none"], &transcript, false),
+        (&["--format", "json", "--context"], &context, false),
+        (&["--format", "json", "--context", "--no-redact", "--thinking"], &context, false),
+        (&["--format", "jsonl", "--context", "--thinking", "--tool-results", "none"], &message, true),
+        (&["--format", "jsonl", "--leaf", "all"], &record, true),
+    ];
+    for session in sessions() {
+        for (more, schema, by_line) in calls {
+            let _ = fs::remove_file(&out);
+            let call = [&["export", "-o", out.to_str().unwrap()], *more].concat();
+            let said = lines(&epitome(&call, std::slice::from_ref(&session)).stdout);
+            assert_eq!(said.len(), 1, "{}", session.display());
+            promise.keeps(&call.join(" "), &said[0]);
+            if said[0].get("error").is_some() {
+                assert!(!out.exists(), "a failed export left a file: {}", session.display());
+                continue;
+            }
+            if said[0]["action"] == "nothing" && !out.exists() {
+                continue;
+            }
+            let bytes = fs::read(&out).unwrap();
+            assert_eq!(said[0]["bytes_after"], bytes.len(), "{}", session.display());
+            let values = if *by_line { lines(&bytes) } else { vec![serde_json::from_slice(&bytes).unwrap()] };
+            for value in &values {
+                let wrong: Vec<String> = schema.iter_errors(value).map(|e| format!("  {}: {e}", e.instance_path())).collect();
+                assert!(wrong.is_empty(), "{call:?} {}\n{}", session.display(), wrong.join("\n"));
+            }
+        }
+    }
+    assert_eq!(promise.seen, promise.keys, "keys of the schema that nothing prints");
+}
+
 fn strings(list: &Value) -> BTreeSet<String> {
     list.as_array().unwrap().iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
@@ -342,7 +387,7 @@ fn the_lists_of_the_schemas_are_those_of_the_code() {
 
 #[test]
 fn parts_of_the_same_name_are_the_same_in_every_schema() {
-    let all = ["inspect", "compact", "prune", "branch-summary", "error"].map(schema);
+    let all = ["inspect", "compact", "prune", "branch-summary", "export", "export-transcript", "export-context", "error"].map(schema);
     for (at, one) in all.iter().enumerate() {
         for other in &all[at + 1..] {
             for (name, part) in one["$defs"].as_object().unwrap() {
@@ -370,7 +415,7 @@ fn the_schemas_allow_nothing_that_they_do_not_name() {
             _ => {}
         }
     }
-    for name in ["inspect", "compact", "prune", "branch-summary", "error"] {
+    for name in ["inspect", "compact", "prune", "branch-summary", "export", "export-transcript", "export-context", "error"] {
         closed(&schema(name), name);
     }
 }
@@ -382,8 +427,9 @@ fn the_json_topic_names_every_key() {
     let words: BTreeSet<&str> = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     let (inspect, compact, error) = (Promise::of("inspect", "report"), Promise::of("compact", "receipt"), schema("error"));
     let (prune, branch) = (Promise::of("prune", "pruning"), Promise::of("branch-summary", "branch"));
+    let export = Promise::of("export", "exporting");
     let errors = error["$defs"]["error"]["properties"]["error"]["properties"].as_object().unwrap();
-    for key in inspect.keys.iter().chain(&compact.keys).chain(&prune.keys).chain(&branch.keys).chain(errors.keys()) {
+    for key in export.keys.iter().chain(&inspect.keys).chain(&compact.keys).chain(&prune.keys).chain(&branch.keys).chain(errors.keys()) {
         assert!(words.contains(key.as_str()), "help json does not name {key}");
     }
 }

@@ -64,6 +64,16 @@ pub(super) fn run<O: Into<Output>>(
     Ok(all(common, items, &How { to_stderr: false, limit: None, totals: false }, work)?.0)
 }
 
+/// The same for an export, whose receipt gives way to one on standard output.
+pub(super) fn export<O: Into<Output>>(
+    common: &Common,
+    items: &Items,
+    to_stderr: bool,
+    work: impl Fn(&Item) -> Result<O, RunError> + Sync,
+) -> anyhow::Result<Status> {
+    Ok(all(common, items, &How { to_stderr, limit: None, totals: false }, work)?.0)
+}
+
 /// The same for a command that writes: receipts give way to a session on standard output, and totals come last.
 pub(super) fn write<O: Into<Output>>(
     common: &Common,
@@ -102,7 +112,7 @@ fn all<O: Into<Output>>(
                 break;
             }
             let output = match work(item) {
-                Err(RunError::Session(SessionError::NotASession)) if item.found => None,
+                Err(RunError::Session(SessionError::NotASession | SessionError::Redacted)) if item.found => None,
                 Err(error) => Some(failed(common, item, &error)),
                 Ok(said) => Some(said.into()),
             };

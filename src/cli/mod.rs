@@ -7,6 +7,7 @@ mod batch;
 mod branch_summary;
 mod compact;
 mod exit;
+mod export;
 mod inspect;
 mod json;
 mod making;
@@ -62,6 +63,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Status {
         Command::Compact(args) => (&args.common, compact::run(args)),
         Command::Prune(args) => (&args.common, prune::run(args)),
         Command::BranchSummary(args) => (&args.common, branch_summary::run(args)),
+        Command::Export(args) => (&args.common, export::run(args)),
     };
     match result {
         Ok(status) => status,

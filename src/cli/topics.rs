@@ -76,6 +76,8 @@ epitome inspect --show settings prints every value with the place it came from.
   hooks.session_compact         --hook          EPITOME_HOOK_SESSION_COMPACT         for sh -c
   hooks.session_before_tree     --hook          EPITOME_HOOK_SESSION_BEFORE_TREE     for sh -c
 
+  export.redact_email  --redact-email  EPITOME_EXPORT_REDACT_EMAIL  true, false; false
+
 Amounts take units: 20k, 1.5M. In the file:
 
   keep_recent_tokens = \"20k\"
@@ -97,6 +99,12 @@ what it leaves out stays as it is known. With rows, the model to use is named by
   [[promotion]]           # --trigger auto: instead of compacting, switch to a model with a larger window
   from = \"gpt-5\"         # for these models; for all when left out
   to = \"openai/gpt-4.1\"
+
+What exports mask besides, each with the name that stands in the mask:
+
+  [[redact]]
+  kind = \"ticket\"
+  pattern = 'ACME-[0-9]+'
 
 Also read: SOURCE_DATE_EPOCH (the time of the run), NO_COLOR, EPITOME_CONFIG.
 ";
@@ -145,6 +153,8 @@ prune     action (pruned, nothing), reason, bytes_before, bytes_after, pruned_re
           dry_run, warnings, prune
 branch-summary  branch (common_ancestor_id, entry_ids, messages, tokens), files, action (summarized, nothing, refused), reason,
           entry_id, bytes_before, bytes_after, summarized_messages, archive_revision, requests, dry_run, warnings, summary
+export    action (exported, nothing), reason, format, view, output, revision, entries, images, bytes_before, bytes_after,
+          redacted, redactions, dry_run, warnings; on standard error when the export goes to standard output
 
 \"estimated\":true says that a number was extrapolated from the part that was counted; inspect --exact counts everything.
 Schemas of every object are in assets/schemas of the source.

@@ -5,6 +5,7 @@
 
 pub mod branch;
 pub mod compact;
+pub mod export;
 mod extract;
 mod hooked;
 pub mod inspect;
@@ -15,6 +16,7 @@ pub mod rewrite;
 
 pub use branch::{BranchDone, BranchJob, branch_summary};
 pub use compact::{CompactJob, Done, Trigger, compact};
+pub use export::{ExportDone, ExportJob, export};
 pub use inspect::{InspectJob, Report, Wanted, inspect};
 pub use open::{Input, Opened, open};
 pub use prune::{PruneDone, PruneJob, prune};
@@ -133,6 +135,7 @@ impl RunError {
     pub fn code(&self) -> &'static str {
         match self {
             RunError::Session(SessionError::NotASession) => "not_a_session",
+            RunError::Session(SessionError::Redacted) => "redacted_export",
             RunError::Session(SessionError::Read(_)) | RunError::Read(_) | RunError::Output(_) => "io",
             RunError::Store(error) => error.code(),
             RunError::Summarize(_) => "summarizer",
@@ -171,6 +174,7 @@ impl RunError {
                 Some("nothing was written; mend the hook, or leave it out of [hooks] in the config and off the command line".to_owned())
             }
             RunError::Restless => Some("run again when the other program has finished writing".to_owned()),
+            RunError::Session(SessionError::Redacted) => Some("name the session that it was exported from".to_owned()),
             RunError::Session(SessionError::NotASession) => {
                 Some("a session begins with a line {\"type\":\"session\",…}; was another file meant?".to_owned())
             }

@@ -73,7 +73,7 @@ pub fn blob_hash(data: &str) -> Option<&str> {
         .filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
 }
 
-/// The media type that the first bytes of an image show.
+/// The media type that the first bytes of an image show, when they show one that providers take.
 #[must_use]
 pub fn mime(bytes: &[u8]) -> Option<&'static str> {
     match bytes {

@@ -22,7 +22,13 @@ pub enum SessionError {
     /// Neither a header nor a message entry.
     #[error("this is no session: it has neither a session header nor a message entry")]
     NotASession,
+    /// An export for reading: what it holds is masked, and going on from it would make the masks part of a session.
+    #[error("this is a redacted export, no session")]
+    Redacted,
 }
+
+/// The type of the first record of a redacted export; no agent takes it for a session either.
+pub const REDACTED_TYPE: &str = "redacted_session";
 
 /// A session: an index over a [`Source`].
 #[derive(Debug, Clone)]
@@ -135,6 +141,9 @@ impl Session {
             lines: 0,
         };
         session.extend(scan::scan::<Protos>(&source, 0)?, 0)?;
+        if session.entries.first().is_some_and(|_| session.type_name(Ix(0)) == REDACTED_TYPE) {
+            return Err(SessionError::Redacted);
+        }
         let empty = session.entries.is_empty() && session.faults.is_empty();
         let known = session.header.is_some() || session.entries.iter().any(Entry::is_message);
         if empty || known { Ok(session) } else { Err(SessionError::NotASession) }

@@ -32,7 +32,7 @@ pub mod tree;
 
 pub use context::{Context, Item};
 pub use entry::{Entry, Ix, Kind, Parent, Role, Stop, Sym};
-pub use index::{Header, Payload, Session, SessionError};
+pub use index::{Header, Payload, REDACTED_TYPE, Session, SessionError};
 pub use json::Json;
 pub use message::{Block, Message, Usage};
 pub use owner::Owner;

@@ -4,6 +4,9 @@
 //! Two kinds of evidence are used: the shape of a token (module `rules`) and a name that says secret
 //! (module `assign`). Paths, hashes, UUIDs, prose and placeholders are left alone, because a summary
 //! with its identifiers shredded is worth nothing.
+//!
+//! Two profiles share these rules: [`Redactor::secrets`] for what is generated, and [`Redactor::share`] for what is given
+//! to others, which also takes home folders, on request e-mail addresses, and the patterns of a person's own.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,11 +15,15 @@ use std::sync::{LazyLock, OnceLock};
 use regex::Regex;
 
 mod assign;
+mod own;
 mod pem;
+mod person;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod value;
+
+pub use own::{Own, OwnError};
 
 use rules::{Finder, Rule};
 
@@ -30,7 +37,8 @@ const HEADER_WINDOW: usize = 1024;
 /// A text with its secrets masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redacted<'a> {
-    /// The text, borrowed when nothing was masked. A mask reads `[redacted KIND]`.
+    /// The text, borrowed when nothing was masked. A mask reads `[redacted KIND]`, in the profile for sharing
+    /// `[redacted KIND 16+]` with the length class; a home folder reads `~`.
     pub text: Cow<'a, str>,
     /// How many secrets of each kind were masked.
     pub counts: BTreeMap<&'static str, usize>,
@@ -45,6 +53,21 @@ pub struct Redactor {
     rules: Vec<Compiled>,
     /// Which rules have an anchor that starts with this byte, in either case.
     by_byte: Vec<Vec<usize>>,
+    /// A person's own patterns, and the home folder of this machine.
+    own: Vec<Own>,
+    /// Whether a mask tells the length class of what it stands for.
+    lengths: bool,
+}
+
+/// What the profile for sharing takes beside keys and tokens.
+#[derive(Debug, Clone, Default)]
+pub struct Share {
+    /// E-mail addresses too.
+    pub email: bool,
+    /// The home folder of this machine, which may lie elsewhere than home folders usually do.
+    pub home: Option<String>,
+    /// A person's own patterns.
+    pub own: Vec<Own>,
 }
 
 #[derive(Debug)]
@@ -65,11 +88,22 @@ struct Hit {
 impl Redactor {
     /// The profile for everything generated: keys, tokens, passwords; never paths. Compiled once.
     pub fn secrets() -> &'static Redactor {
-        static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(rules::SECRETS));
+        static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(rules::SECRETS.iter().collect()));
         &SECRETS
     }
 
-    fn new(table: &'static [Rule]) -> Self {
+    /// The profile for what is given to others: secrets, the names of home folders, and what `share` asks for.
+    #[must_use]
+    pub fn share(share: Share) -> Redactor {
+        let email = rules::EMAIL.iter().filter(|_| share.email);
+        let mut redactor = Redactor::new(rules::SECRETS.iter().chain(rules::PERSON).chain(email).collect());
+        redactor.lengths = true;
+        redactor.own = share.own;
+        redactor.own.extend(share.home.as_deref().and_then(Own::home));
+        redactor
+    }
+
+    fn new(table: Vec<&'static Rule>) -> Self {
         let mut by_byte = vec![Vec::new(); 256];
         for (index, rule) in table.iter().enumerate() {
             for anchor in rule.anchors {
@@ -97,7 +131,29 @@ impl Redactor {
         });
         let anchors = Regex::new(&alternatives.collect::<Vec<_>>().join("|")).ok();
         let compiled = |rule| Compiled { rule, regex: OnceLock::new() };
-        Self { anchors, rules: table.iter().map(compiled).collect(), by_byte }
+        Self { anchors, rules: table.into_iter().map(compiled).collect(), by_byte, own: Vec::new(), lengths: false }
+    }
+
+    /// The kind of secret that `value` is because of the name it is stored under, as `password` in JSON.
+    #[must_use]
+    pub fn named(&self, name: &str, value: &str) -> Option<&'static str> {
+        assign::named(name, value)
+    }
+
+    /// What stands in place of a secret.
+    #[must_use]
+    pub fn mask(&self, kind: &str, secret: &str) -> String {
+        if kind == person::HOME {
+            return "~".to_owned();
+        }
+        if !self.lengths {
+            return format!("[redacted {kind}]");
+        }
+        let class = [128, 64, 32, 16, 8].into_iter().find(|least| secret.chars().nth(least - 1).is_some());
+        match class {
+            Some(least) => format!("[redacted {kind} {least}+]"),
+            None => format!("[redacted {kind} <8]"),
+        }
     }
 
     /// Masks the secrets of `s`. What names a secret stays: the name of an assignment, the scheme
@@ -110,6 +166,11 @@ impl Redactor {
         // never matched again, so each round uses up original text.
         while let Some(masked) = self.pass(&text, &mut counts) {
             text = Cow::Owned(masked);
+        }
+        for own in &self.own {
+            if let Some(masked) = own.pass(&text, self, &mut counts) {
+                text = Cow::Owned(masked);
+            }
         }
         Redacted { text, counts }
     }
@@ -125,9 +186,7 @@ impl Redactor {
                 continue;
             };
             out.push_str(s.get(done..hit.start)?);
-            out.push_str("[redacted ");
-            out.push_str(hit.kind);
-            out.push(']');
+            out.push_str(&self.mask(hit.kind, s.get(hit.start..hit.end)?));
             *counts.entry(hit.kind).or_default() += 1;
             done = hit.end;
             pos = pos.max(done);

@@ -17,6 +17,7 @@ mod carried;
 mod counts;
 mod cut;
 mod damage;
+mod export;
 mod hooks;
 mod inspect;
 mod prune;

@@ -6,12 +6,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use branch_summary::BranchSummary;
 pub use compact::{Compact, Strategy, When};
+pub use export::{Export, ExportFormat, ToolResults};
 pub use inspect::{FailOn, Inspect, Show};
 pub use prune::Prune;
 pub use summarizing::{Fallback, Hooking, Summarizing};
 
 mod branch_summary;
 mod compact;
+mod export;
 mod inspect;
 mod prune;
 mod summarizing;
@@ -39,6 +41,8 @@ pub enum Command {
     Prune(Prune),
     /// Keep what an abandoned branch learnt, at the entry where the work goes on
     BranchSummary(BranchSummary),
+    /// Write a session for people or programs: transcript or context, secrets masked; or an archived revision
+    Export(Export),
 }
 
 /// What every command takes

@@ -72,6 +72,23 @@ pub(super) fn find(s: &str, at: usize, floor: usize) -> Option<Hit> {
     is_secret(value, class, syntax).then_some(Hit { start, end, kind })
 }
 
+/// The kind of secret that a whole value is because of its name: a member of an object, an entry of an environment, the
+/// word after an option.
+pub(super) fn named(name: &str, value: &str) -> Option<&'static str> {
+    let bare = name.trim_start_matches('-');
+    let header =
+        ["authorization", "cookie"].into_iter().find(|header| bare.len() <= MAX_NAME && bare.to_ascii_lowercase().ends_with(header));
+    if let Some(kind) = header {
+        let random = value.len() >= 8 && (has_digit(value) || irregular(value));
+        return (random && !is_placeholder(value)).then_some(if kind == "cookie" { "cookie" } else { "authorization" });
+    }
+    let (class, kind) = classify(bare.get(bare.floor_char_boundary(bare.len().saturating_sub(MAX_NAME))..)?)?;
+    // What people choose as a password may hold blanks; a sentence is a description of one.
+    let spaced = class == Class::Password && value.len() < 64 && has_digit(value);
+    let joined = if spaced { value.replace(' ', "") } else { value.to_owned() };
+    is_secret(&joined, class, Syntax::Quoted).then_some(kind)
+}
+
 /// The password, or the token that stands alone, in the userinfo of the URL whose `://` is at `at`.
 pub(super) fn url_password(s: &str, at: usize, _floor: usize) -> Option<Hit> {
     let start = at + 3;

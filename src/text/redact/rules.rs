@@ -3,7 +3,7 @@
 //! the shortest seen and `accept` for the look of a random token.
 
 use super::value::{dense, filled_up, has_digit, interleaved, irregular, is_placeholder};
-use super::{Hit, assign, pem};
+use super::{Hit, assign, pem, person};
 
 /// One kind of secret.
 #[derive(Debug)]
@@ -102,6 +102,19 @@ pub(super) const SECRETS: &[Rule] = &[
         finder: Finder::Function(assign::find),
     },
 ];
+
+/// Names of people in paths.
+pub(super) const PERSON: &[Rule] = &[Rule {
+    kind: person::HOME,
+    anchors: &["/home/", "/Users/", "\\Users\\", "-home-", "-Users-", "%2Fhome%2F", "%2FUsers%2F"],
+    any_case: false,
+    word_start: false,
+    finder: Finder::Function(person::home),
+}];
+
+/// Addresses of people; masked only on request, because they are also in licences and package files.
+pub(super) const EMAIL: &[Rule] =
+    &[Rule { kind: "email", anchors: &["@"], any_case: false, word_start: false, finder: Finder::Function(person::email) }];
 
 /// Not a row of one character, and not only words: a digit or letters in no order.
 fn random(token: &str) -> bool {
