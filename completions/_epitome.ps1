@@ -173,6 +173,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--custom', '--custom', [CompletionResultType]::ParameterName, 'Empty the data of an extension''s entries of this type; their keys stay; may be given more than once [default: none]')
             [CompletionResult]::new('--max-result', '--max-result', [CompletionResultType]::ParameterName, 'Cut every longer result to its head and tail, the newest too [default: none]')
             [CompletionResult]::new('--restore', '--restore', [CompletionResultType]::ParameterName, 'Put an archived revision back as the session, which is archived first [default: none]')
+            [CompletionResult]::new('--repair', '--repair', [CompletionResultType]::ParameterName, 'Mend damage: all that needs no name, or the problem CODEs that are given (see epitome help repair) [default: off]')
             [CompletionResult]::new('--hook', '--hook', [CompletionResultType]::ParameterName, 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]')
             [CompletionResult]::new('--hook-timeout', '--hook-timeout', [CompletionResultType]::ParameterName, 'The longest that a hook may take [default: 30s]')
             [CompletionResult]::new('-0', '-0', [CompletionResultType]::ParameterName, 'Lists are separated by NUL instead of line ends [default: off]')
@@ -202,8 +203,8 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--no-archive', '--no-archive', [CompletionResultType]::ParameterName, 'Do not archive the file as it was; needs --yes [default: off]')
             [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Yes, without an archive [default: off]')
             [CompletionResult]::new('--strict-hooks', '--strict-hooks', [CompletionResultType]::ParameterName, 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break

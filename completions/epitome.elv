@@ -167,6 +167,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand --custom 'Empty the data of an extension''s entries of this type; their keys stay; may be given more than once [default: none]'
             cand --max-result 'Cut every longer result to its head and tail, the newest too [default: none]'
             cand --restore 'Put an archived revision back as the session, which is archived first [default: none]'
+            cand --repair 'Mend damage: all that needs no name, or the problem CODEs that are given (see epitome help repair) [default: off]'
             cand --hook 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]'
             cand --hook-timeout 'The longest that a hook may take [default: 30s]'
             cand -0 'Lists are separated by NUL instead of line ends [default: off]'
@@ -196,8 +197,8 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand --no-archive 'Do not archive the file as it was; needs --yes [default: off]'
             cand --yes 'Yes, without an archive [default: off]'
             cand --strict-hooks 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
-            cand -h 'Print help'
-            cand --help 'Print help'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
             cand --version 'Print version'
         }

@@ -181,6 +181,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l images -d 'Ima
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l custom -d 'Empty the data of an extension\'s entries of this type; their keys stay; may be given more than once [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l max-result -d 'Cut every longer result to its head and tail, the newest too [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l restore -d 'Put an archived revision back as the session, which is archived first [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l repair -d 'Mend damage: all that needs no name, or the problem CODEs that are given (see epitome help repair) [default: off]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l hook -d 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l hook-timeout -d 'The longest that a hook may take [default: 30s]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
@@ -205,7 +206,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l dedupe -d 'A r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-archive -d 'Do not archive the file as it was; needs --yes [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l yes -d 'Yes, without an archive [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r

@@ -213,6 +213,8 @@ fn prune_prints_what_its_schema_says() {
         (&["prune", "-n", "--stale"], &[]),
         (&["prune", "-n", "--leaf", "no-such-id"], &[]),
         (&["prune", "-n", "--restore", "1"], &[]),
+        (&["prune", "-n", "--repair"], &[]),
+        (&["prune", "-n", "--repair=dangling-parent,stray-leaf,missing-blob"], &[]),
     ];
     for (call, more) in calls {
         let call = [*call, *more].concat();

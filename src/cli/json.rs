@@ -238,8 +238,17 @@ pub(super) fn pruning(object: &mut Map<String, Value>, done: &PruneDone) {
         (None, true) => Value::Null,
         (None, false) => json!(done.reason),
     };
+    let action = match (done.changed, &done.mended) {
+        (true, Some(_)) => "repaired",
+        (true, None) => "pruned",
+        (false, _) => "nothing",
+    };
+    if let Some(mended) = &done.mended {
+        let rows = mended.iter().map(|m| json!({"code": m.code.name(), "line": m.line, "id": m.id, "what": m.what}));
+        object.insert("mended".to_owned(), rows.collect());
+    }
     let rows = [
-        ("action", if done.changed { "pruned" } else { "nothing" }.into()),
+        ("action", action.into()),
         ("reason", reason),
         ("bytes_before", done.bytes.0.into()),
         ("bytes_after", done.bytes.1.into()),

@@ -38,7 +38,7 @@ pub fn command() -> clap::Command {
 
 /// Parses the command line and runs it.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Status {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let args = prune::joined(args.into_iter().collect());
     if let Some(text) = topics::asked(&args) {
         return output::print(text).map_or(Status::Failed, |()| Status::Done);
     }

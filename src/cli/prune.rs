@@ -1,5 +1,6 @@
 //! `epitome prune`.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use super::args::Prune;
@@ -11,6 +12,8 @@ use crate::engine::size::{Images, SizeSettings};
 use crate::hooks::Hooks;
 use crate::run::prune::ALL_LEAVES;
 use crate::run::{Archiving, PruneJob, RunError};
+use crate::session::Code;
+use crate::session::repair::{Mending, Wanted};
 use crate::settings::{Settings, amount};
 use crate::store::archive::CUSTOM_TYPE;
 
@@ -24,6 +27,7 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
     }
     let items = batch::items(common)?;
     let writer = Writer::of(&args.write, &items)?;
+    let repair = args.repair.as_deref().map(wanted).transpose()?;
     let protect = Protect::of(&args.protect)?;
     let now_ms = now.parse::<jiff::Timestamp>().map_or(0, |t| u64::try_from(t.as_millisecond()).unwrap_or(0));
     let prune = PruneSettings {
@@ -39,7 +43,8 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
     let size = size(args)?;
     let hooks = making::hooks(&args.hooking, &settings)?;
     let _loading = settings.tokenizer.preload();
-    let work = Work { args, settings: &settings, prune, size, protect: &protect, now: (now, now_ms), writer: &writer, hooks: &hooks };
+    let work =
+        Work { args, settings: &settings, prune, size, repair, protect: &protect, now: (now, now_ms), writer: &writer, hooks: &hooks };
     let status = batch::write(common, &items, &writer, |item| work.one(item))?;
     Ok(making::with_hooks(status, &args.hooking, &hooks))
 }
@@ -87,6 +92,47 @@ fn size(args: &Prune) -> anyhow::Result<SizeSettings> {
 /// Tokens of a result below which its ends and the note between them tell nothing.
 const LEAST_RESULT: u64 = 50;
 
+/// What `--repair` names.
+fn wanted(codes: &[String]) -> anyhow::Result<Wanted> {
+    let codes: Vec<&str> = codes.iter().map(String::as_str).filter(|code| !code.is_empty()).collect();
+    let mendable = || {
+        let names = Code::ALL.iter().filter(|code| !matches!(code.mending(), Mending::Never(_))).map(|code| code.name());
+        format!("these can be mended: {}", names.collect::<Vec<_>>().join(", "))
+    };
+    let mut named = Vec::new();
+    for name in &codes {
+        let Some(code) = Code::of(name) else {
+            return Err(Usage::new(format!("--repair: there is no problem with the code '{name}'"), mendable()));
+        };
+        if let Mending::Never(why) = code.mending() {
+            return Err(Usage::new(format!("--repair: {name} cannot be mended: {why}"), mendable()));
+        }
+        named.push(code);
+    }
+    Ok(if named.is_empty() { Wanted::Usual } else { Wanted::Named(named) })
+}
+
+/// `--repair CODE` as `--repair=CODE`: a word behind the flag is taken for codes only when it is made of nothing else, so that
+/// `--repair SESSION` names a session.
+pub(super) fn joined(args: Vec<OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::with_capacity(args.len());
+    let mut open = true;
+    for arg in args {
+        let codes = arg.to_str().filter(|text| text.split(',').all(|code| Code::of(code).is_some()));
+        match (joined.last_mut(), codes) {
+            (Some(last), Some(codes)) if open && last == "--repair" => {
+                last.push("=");
+                last.push(codes);
+            }
+            _ => {
+                open &= arg != "--";
+                joined.push(arg);
+            }
+        }
+    }
+    joined
+}
+
 /// What `--protect` names.
 struct Protect {
     tools: Vec<String>,
@@ -117,6 +163,7 @@ struct Work<'a> {
     settings: &'a Settings,
     prune: PruneSettings,
     size: SizeSettings,
+    repair: Option<Wanted>,
     protect: &'a Protect,
     now: (String, u64),
     writer: &'a Writer<'a>,
@@ -145,6 +192,7 @@ impl Work<'_> {
             tokenizer: self.settings.tokenizer,
             archiving,
             restore: args.restore,
+            repair: self.repair.clone(),
             now: self.now.clone(),
             hooks: self.hooks,
             note: &note,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 /// What stands under the list of commands.
-pub(super) const SHORT: &str = "Topics: epitome help exit-codes, config, hooks, json, sessions";
+pub(super) const SHORT: &str = "Topics: epitome help exit-codes, config, hooks, json, sessions, repair";
 
 /// The text of a topic, when the command line asks for one.
 pub(super) fn asked(args: &[OsString]) -> Option<&'static str> {
@@ -15,7 +15,7 @@ pub(super) fn asked(args: &[OsString]) -> Option<&'static str> {
 
 /// The topics by name.
 pub(super) const TOPICS: &[(&str, &str)] =
-    &[("exit-codes", EXIT_CODES), ("config", CONFIG), ("hooks", HOOKS), ("json", JSON), ("sessions", SESSIONS)];
+    &[("exit-codes", EXIT_CODES), ("config", CONFIG), ("hooks", HOOKS), ("json", JSON), ("sessions", SESSIONS), ("repair", REPAIR)];
 
 const EXIT_CODES: &str = "\
 Exit codes
@@ -149,8 +149,8 @@ inspect   overview:   session, leaf, path_entries, reachable, total, tokens, com
 compact   action (compacted, promoted, nothing, refused), reason, entry_id, continue_id, strategy, summarizer,
           counted_before, counted_after, tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
           pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary
-prune     action (pruned, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision, restored_revision,
-          dry_run, warnings, prune
+prune     action (pruned, repaired, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision,
+          restored_revision, dry_run, warnings, prune; with --repair: mended (code, line, id, what)
 branch-summary  branch (common_ancestor_id, entry_ids, messages, tokens), files, action (summarized, nothing, refused), reason,
           entry_id, bytes_before, bytes_after, summarized_messages, archive_revision, requests, dry_run, warnings, summary
 export    action (exported, nothing), reason, format, view, output, revision, entries, images, bytes_before, bytes_after,
@@ -185,9 +185,68 @@ come and go. --shard auto reads these, each number with the one that counts all:
   BUILDKITE_PARALLEL_JOB  BUILDKITE_PARALLEL_JOB_COUNT
 ";
 
+const REPAIR: &str = "\
+Repair
+
+epitome prune --repair mends what inspect --check finds; the file as it was is archived first, and lines that are not
+mended stay byte for byte. --repair=CODE,… mends only what is named. What a mend takes out is in the archive.
+
+Always mended
+  torn-line        the last line, which is no whole record, is taken out
+  malformed-line   a record that raw line breaks in a string spread over lines is joined again; other lines are taken out
+  glued-lines      each record gets a line of its own
+  nul-bytes        NUL bytes are taken out
+  invalid-utf8     bytes that are not UTF-8 become U+FFFD
+  lone-surrogate   halves of surrogate pairs become U+FFFD
+  missing-header   a new header: what the broken one still says, else the id in the file's name or one made from the content
+  duplicate-id     copies are taken out; of entries that differ the later keeps the id, as readers take it
+  parent-cycle     the entry at which the active path is cut becomes a root
+  orphan-result    the result is taken out, its children move up; one that a compaction cut off gets its call back
+  missing-kept-id  the compaction names itself: it keeps nothing, as readers read it
+  bad-image        the right media type, else a text that says what the image was
+  stray-temp       a file that a killed run of epitome left over is removed; those of other programs stay
+
+Mended when they are named
+  dangling-parent  the entry goes on from the one before it in the file
+  stray-leaf       the path of the last entry goes on from the entry before it in the file
+  missing-blob     a text with the type and hash takes the place of the image
+  missing-archive  the reference to the archive is taken out
+  bad-archive      the same; the archive stays where it is
+
+Never mended
+  unknown-version, unanswered-call, huge-line, unreferenced-archive
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Code;
+    use crate::session::repair::Mending;
+
+    #[test]
+    fn the_repair_topic_tells_of_every_problem_what_becomes_of_it() {
+        let mut part = None;
+        let mut told = Vec::new();
+        for line in REPAIR.lines() {
+            part = match line {
+                "Always mended" => Some("always"),
+                "Mended when they are named" => Some("named"),
+                "Never mended" => Some("never"),
+                _ => part,
+            };
+            let names: Vec<&str> = line.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
+            let names = if part == Some("never") { names } else { names.into_iter().take(1).collect() };
+            told.extend(names.into_iter().filter(|_| line.starts_with("  ")).map(|name| (name, part)));
+        }
+        for code in Code::ALL {
+            let want = match code.mending() {
+                Mending::Always => "always",
+                Mending::WhenNamed => "named",
+                Mending::Never(_) => "never",
+            };
+            assert_eq!(told.iter().filter(|told| told.0 == code.name()).collect::<Vec<_>>(), [&(code.name(), Some(want))]);
+        }
+    }
 
     #[test]
     fn the_config_topic_names_every_setting() {

@@ -12,6 +12,7 @@ pub mod inspect;
 pub mod open;
 pub mod prune;
 pub mod receipt;
+mod repair;
 pub mod rewrite;
 
 pub use branch::{BranchDone, BranchJob, branch_summary};

@@ -16,6 +16,7 @@ use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::trigger::{self, Limits};
 use crate::hooks::Hooks;
 use crate::session::edit::Edit;
+use crate::session::repair::{Mend, Wanted};
 use crate::session::{Ix, Path, Session};
 use crate::store::archive::Kind as ArchiveKind;
 
@@ -48,6 +49,8 @@ pub struct PruneJob<'a> {
     pub archiving: Archiving,
     /// Put this revision back instead.
     pub restore: Option<u64>,
+    /// Mend this damage instead.
+    pub repair: Option<Wanted>,
     /// The time of the run, RFC 3339 and Unix ms.
     pub now: (String, u64),
     /// Told when the session was changed.
@@ -59,11 +62,11 @@ pub struct PruneJob<'a> {
 /// What came of a run.
 #[derive(Debug)]
 pub struct PruneDone {
-    /// The plan; none for a restore.
+    /// The plan; none for a restore or a repair.
     pub plan: Option<PrunePlan>,
     /// What each measure frees.
     pub freed: Vec<Freed>,
-    /// Why nothing was written: `nothing_to_prune`, or `no_gain` when neither the file nor the context would get smaller.
+    /// Why nothing was written: `nothing_to_prune`, `nothing_to_repair`, or `no_gain` when neither the file nor the context would get smaller.
     pub reason: Option<&'static str>,
     /// The session that was planned on.
     pub session: Session,
@@ -75,13 +78,15 @@ pub struct PruneDone {
     pub revision: Option<u64>,
     /// The revision that was put back.
     pub restored: Option<u64>,
+    /// What was mended, when that was asked for.
+    pub mended: Option<Vec<Mend>>,
     /// Nothing was written because nothing was to be.
     pub dry_run: bool,
     /// What should be known.
     pub warnings: Vec<String>,
 }
 
-/// Runs one pruning, or one restore.
+/// Runs one pruning, one restore, or one repair.
 ///
 /// # Errors
 /// See [`RunError`]; the session is then what it was.
@@ -89,13 +94,18 @@ pub fn prune(job: &PruneJob<'_>) -> Result<PruneDone, RunError> {
     for _ in 0..super::MOST_PLANS {
         let opened = open(&job.input)?;
         let print = opened.print.clone();
-        let done = match job.restore {
-            Some(revision) => put_back(job, opened, revision),
-            None => attempt(job, opened),
+        let done = match (job.restore, &job.repair) {
+            (Some(revision), _) => put_back(job, opened, revision),
+            (None, Some(wanted)) => super::repair::repair(job, opened, wanted),
+            (None, None) => attempt(job, opened),
         };
         if let Some(mut done) = done.map_err(|error| super::cause(error, print.as_ref()))? {
             if done.changed && !done.dry_run {
-                let action = if done.restored.is_some() { "restored" } else { "pruned" };
+                let action = match (&done.restored, &done.mended) {
+                    (Some(_), _) => "restored",
+                    (None, Some(_)) => "repaired",
+                    (None, None) => "pruned",
+                };
                 let wrong = history_replaced(job.hooks, job.note, &job.input.name(), action, done.revision);
                 done.warnings.extend(wrong);
             }
@@ -117,6 +127,7 @@ fn put_back(job: &PruneJob<'_>, opened: Opened, revision: u64) -> Result<Option<
         bytes: (bytes, rewritten.bytes),
         revision: rewritten.revision,
         restored: Some(revision),
+        mended: None,
         dry_run: matches!(job.target, Target::Nowhere),
         warnings: rewritten.warnings,
     }))
@@ -179,6 +190,7 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
         bytes: (bytes, bytes),
         revision: None,
         restored: None,
+        mended: None,
         dry_run,
         warnings: planned.warnings,
     };

@@ -61,14 +61,14 @@ pub fn references(session: &Session) -> io::Result<Vec<(Ix, Result<Reference, St
 }
 
 /// What a session says of its archives: what the next one goes on from.
-struct Past {
-    known: Vec<Reference>,
-    session_id: Option<String>,
-    entries: u64,
+pub(super) struct Past {
+    pub(super) known: Vec<Reference>,
+    pub(super) session_id: Option<String>,
+    pub(super) entries: u64,
 }
 
 impl Past {
-    fn of(session: &Session) -> io::Result<Past> {
+    pub(super) fn of(session: &Session) -> io::Result<Past> {
         let known = references(session)?.into_iter().filter_map(|(_, reference)| reference.ok()).collect();
         Ok(Past { known, session_id: session.header()?.id, entries: session.nodes().count() as u64 })
     }
@@ -99,12 +99,27 @@ pub fn rewrite(
     target: &Target,
     now: &str,
 ) -> Result<Option<Rewritten>, RunError> {
+    rewrite_of(opened, Past::of(&opened.session)?, edit, kind, archiving, target, now)
+}
+
+/// The same for a session that is not the file's any more: one that was changed on the way. `past` is that of the file.
+///
+/// # Errors
+/// See [`RunError`]; the session is then what it was.
+pub(super) fn rewrite_of(
+    opened: &Opened,
+    past: Past,
+    edit: &Edit,
+    kind: archive::Kind,
+    archiving: &Archiving,
+    target: &Target,
+    now: &str,
+) -> Result<Option<Rewritten>, RunError> {
     let session = &opened.session;
     if !matches!(target, Target::InPlace) {
         return Ok(Some(copy(session, edit, target)?));
     }
     let Some(print) = &opened.print else { return Ok(Some(Rewritten::default())) };
-    let past = Past::of(session)?;
     let plan = past.plan(kind, archiving);
     let splices = edit.spliced.values().flatten().map(|splice| &splice.text);
     let lines = edit.replaced.values().chain(edit.inserted.values()).chain(splices).map(String::len);
@@ -136,15 +151,24 @@ const REFERENCE_ROOM: u64 = 4_096;
 /// The same edit with the reference put before the last entry of the file, so that the leaf stays the leaf.
 fn referring(session: &Session, edit: &Edit, reference: &Reference, now: &str) -> io::Result<Edit> {
     let mut edit = edit.clone();
-    let Some(leaf) = session.nodes().rev().map(|(ix, _)| ix).find(|ix| !edit.removed.contains(ix)) else { return Ok(edit) };
+    let data = reference.to_json();
+    let line = |id: &str, parent: Option<&str>| {
+        json!({"type": "custom", "id": id, "parentId": parent, "timestamp": now, "customType": archive::CUSTOM_TYPE, "data": data})
+            .to_string()
+    };
+    let Some(leaf) = session.nodes().rev().map(|(ix, _)| ix).find(|ix| !edit.removed.contains(ix)) else {
+        // There is no leaf that could move.
+        let mut record = line(&session.new_id(None, data.to_string().as_bytes()), None).into_bytes();
+        record.push(b'\n');
+        edit.appended = Some([edit.appended.take().unwrap_or_default(), record].concat());
+        return Ok(edit);
+    };
     let record = session.record(&edit, leaf)?;
     let parent = Json::parse(&record).map_err(io::Error::other)?.get("parentId").str().map(str::to_owned);
-    let data = reference.to_json();
     let id = session.new_id(parent.as_deref(), data.to_string().as_bytes());
-    let line = json!({"type": "custom", "id": id, "parentId": parent, "timestamp": now, "customType": archive::CUSTOM_TYPE, "data": data});
     let record = with_parent(&record, Some(&id)).ok_or_else(|| io::Error::other("the last entry could not be edited"))?;
     edit.replace(leaf, record);
-    edit.inserted.insert(leaf, line.to_string());
+    edit.inserted.insert(leaf, line(&id, parent.as_deref()));
     Ok(edit)
 }
 
@@ -160,7 +184,8 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
     if new + removed != old + added {
         return Err(format!("it has {new} entries where {old} were planned"));
     }
-    if before.leaf().map(|ix| before.id(ix)) != after.leaf().map(|ix| after.id(ix)) && removed == 0 && edit.appended.is_none() {
+    let leaf = before.leaf().map(|ix| before.id(ix));
+    if leaf.is_some() && leaf != after.leaf().map(|ix| after.id(ix)) && removed == 0 && edit.appended.is_none() {
         return Err("its last entry is another one".to_owned());
     }
     let errors = |session: &Session| -> io::Result<BTreeMap<&'static str, usize>> {

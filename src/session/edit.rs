@@ -276,6 +276,20 @@ impl Session {
         Ok(end)
     }
 
+    /// Writes the session with some of its bytes changed; the patches are in order.
+    ///
+    /// # Errors
+    /// When reading or writing fails.
+    pub fn write_patched(&self, patches: &[super::repair::Patch], out: &mut dyn Write) -> io::Result<()> {
+        let mut at = 0;
+        for patch in patches {
+            self.copy(at, patch.start, out)?;
+            out.write_all(&patch.bytes)?;
+            at = patch.end.max(at);
+        }
+        self.copy(at, self.source().len(), out)
+    }
+
     fn byte(&self, at: u64) -> io::Result<Option<u8>> {
         if at >= self.source().len() {
             return Ok(None);

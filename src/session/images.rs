@@ -117,6 +117,30 @@ pub fn fault(data: &str, stated: &str, many: bool) -> Option<String> {
     }
 }
 
+/// The media type of image data that only its stated type is wrong with.
+#[must_use]
+pub fn true_type(data: &str, many: bool) -> Option<&'static str> {
+    match look(data) {
+        Image::Data { mime: Some(mime), .. } if fault(data, mime, many).is_none() => Some(mime),
+        _ => None,
+    }
+}
+
+/// The text that stands in the place of an image that was taken out: what it was, as far as its data tells.
+#[must_use]
+pub fn placeholder(data: &str, stated: &str) -> String {
+    let stated = crate::text::one_line(stated, 40);
+    let kind = if stated.is_empty() { "unknown type" } else { stated.as_str() };
+    match look(data) {
+        Image::Blob(hash) => format!("[Image: {kind}, blob {hash}]"),
+        Image::Bad(why) => format!("[Image: {kind}, {} characters; {why}]", data.len()),
+        Image::Data { bytes, mime, size } => {
+            let size = size.map(|(width, height)| format!(", {width} x {height} pixels")).unwrap_or_default();
+            format!("[Image: {}{size}, {bytes} bytes]", mime.unwrap_or(kind))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

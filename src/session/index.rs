@@ -112,6 +112,12 @@ impl Payload {
         String::from_utf8_lossy(&self.bytes)
     }
 
+    /// The same, given away.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The record's bytes as they stand in the file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -12,6 +12,7 @@
 //! - `migrate`: versions 1 and 2 as version 3
 //! - [`problems`]: everything that is wrong, each with code, line and offset
 //! - [`frames`]: history on pictures, as entries carry it
+//! - [`repair`]: mends for it, as changes to bytes
 //! - [`owner`]: which agent the file belongs to; [`images`]: what image data really is
 
 pub mod context;
@@ -26,6 +27,7 @@ pub mod message;
 mod migrate;
 pub mod owner;
 pub mod problems;
+pub mod repair;
 mod scan;
 pub mod source;
 pub mod tree;

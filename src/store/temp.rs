@@ -20,6 +20,9 @@ const NAME_PART: usize = 200;
 /// The end of every temporary name, by which leftovers of a killed run can be recognised.
 pub const SUFFIX: &str = ".tmp";
 
+/// Letters and digits that make a temporary name its run's own.
+const RANDOM: usize = 10;
+
 static FILES: Files = Files::new();
 
 /// Files to remove and commits to wait for; one for the process, others only in tests.
@@ -150,8 +153,11 @@ impl TempFile {
             let file = tempfile::Builder::new()
                 .prefix(OsStr::from_bytes(&prefix))
                 .suffix(SUFFIX)
-                .rand_bytes(10)
+                .rand_bytes(RANDOM)
                 .tempfile_in(super::paths::folder(target))?;
+            // Held for as long as the file is being written, by which a file that a killed run left over is known. Where
+            // there are no such locks none is known.
+            let _ = file.as_file().try_lock();
             let path = file.path().to_owned();
             Ok((file, path))
         })?;
@@ -182,6 +188,75 @@ impl TempFile {
         drop(tracked);
         result
     }
+}
+
+/// A temporary file that a run of ours has left over: it has such a name, and nobody holds it.
+#[derive(Debug)]
+pub struct Abandoned {
+    path: PathBuf,
+    /// Locked, so that no two runs remove it.
+    _file: File,
+}
+
+impl Abandoned {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// Those of removing a file.
+    pub fn remove(&self) -> io::Result<()> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// What killed runs have left over of a session and in the folder of its archives, sorted. Files of other names, and those
+/// that a run is writing, are not among them.
+///
+/// # Errors
+/// When the folder of the session cannot be read.
+pub fn abandoned(session: &Path, archives: &Path) -> io::Result<Vec<Abandoned>> {
+    let name = session.file_name().unwrap_or_default().as_bytes();
+    let name = name.get(..NAME_PART).unwrap_or(name);
+    let is_of_session = |rest: &[u8]| rest == name;
+    let is_of_archive = |rest: &[u8]| rest.ends_with(b".epa");
+    let mut paths = left_over(super::paths::folder(session), &is_of_session)?;
+    match left_over(archives, &is_of_archive) {
+        Ok(more) => paths.extend(more),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    paths.sort();
+    let held = |path: PathBuf| {
+        let file = super::paths::open_real(&path, rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).ok()?;
+        (file.metadata().ok()?.is_file() && file.try_lock().is_ok()).then_some(Abandoned { path, _file: file })
+    };
+    Ok(paths.into_iter().filter_map(held).collect())
+}
+
+/// Files of a folder with names that [`TempFile::beside`] makes of a name that fits.
+fn left_over(folder: &Path, fits: &dyn Fn(&[u8]) -> bool) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let target = || {
+            let rest = name.as_bytes().strip_prefix(b".")?.strip_suffix(SUFFIX.as_bytes())?;
+            let (target, random) = rest.split_at_checked(rest.len().checked_sub(RANDOM)?)?;
+            random.iter().all(u8::is_ascii_alphanumeric).then_some(target.strip_suffix(b".")?)
+        };
+        if target().is_some_and(fits) && entry.file_type()?.is_file() {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -231,6 +306,34 @@ mod tests {
         assert_eq!(mode & 0o7777, 0o600);
         drop((one, two));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_what_nobody_writes_is_abandoned() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = dir.path().join("s.jsonl");
+        let archives = dir.path().join("s.jsonl.archive");
+        fs::create_dir(&archives).unwrap();
+        let names = || -> Vec<String> {
+            let found = abandoned(&session, &archives).unwrap();
+            found.iter().map(|a| a.path().strip_prefix(dir.path()).unwrap().display().to_string()).collect()
+        };
+        let held = TempFile::beside(&session).unwrap();
+        for other in
+            [".s.jsonl.0123456789.bak", ".s.jsonl.012345678.tmp", "s.jsonl.0123456789.tmp", ".t.jsonl.0123456789.tmp", ".s.jsonl.tmp"]
+        {
+            fs::write(dir.path().join(other), "theirs").unwrap();
+        }
+        std::os::unix::fs::symlink("s.jsonl", dir.path().join(".s.jsonl.aaaaaaaaaa.tmp")).unwrap();
+        assert_eq!(names(), Vec::<String>::new());
+        fs::write(dir.path().join(".s.jsonl.0123456789.tmp"), "left").unwrap();
+        fs::write(archives.join(".1-prune.epa.abcdeABCDE.tmp"), "left").unwrap();
+        assert_eq!(names(), [".s.jsonl.0123456789.tmp", "s.jsonl.archive/.1-prune.epa.abcdeABCDE.tmp"]);
+        for stray in abandoned(&session, &archives).unwrap() {
+            stray.remove().unwrap();
+        }
+        assert_eq!(names(), Vec::<String>::new());
+        assert!(held.path().exists());
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub fn lone_surrogates(raw: &[u8]) -> usize {
     LoneSurrogates { raw, from: 0 }.count()
 }
 
+/// Where the escapes of half a surrogate pair begin; each has [`LONE_LEN`] bytes.
+pub fn lone_surrogate_offsets(raw: &[u8]) -> impl Iterator<Item = usize> {
+    LoneSurrogates { raw, from: 0 }
+}
+
 /// Replaces every escape of half a surrogate pair by `\ufffd`, which has the same length.
 pub fn mend_surrogates(raw: &str) -> Cow<'_, str> {
     let mut mended: Option<String> = None;
@@ -24,7 +29,7 @@ pub fn mend_surrogates(raw: &str) -> Cow<'_, str> {
 }
 
 /// Bytes of an escape such as `\ud83d`.
-const LONE_LEN: usize = 6;
+pub const LONE_LEN: usize = 6;
 
 /// Where the escapes of half a surrogate pair begin.
 struct LoneSurrogates<'a> {

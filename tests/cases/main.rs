@@ -21,6 +21,7 @@ mod export;
 mod hooks;
 mod inspect;
 mod prune;
+mod repair;
 mod revisions;
 #[path = "../common/run.rs"]
 mod run;

@@ -33,19 +33,21 @@ fn check(run: &Run, more: &[&str]) -> Value {
 }
 
 /// The references of a session, by revision.
-fn references(run: &Run, name: &str) -> BTreeMap<u64, Reference> {
-    let lines = run.lines(name).into_iter().filter(|line| line["customType"] == "epitome.archive");
+pub(crate) fn references(run: &Run, name: &str) -> BTreeMap<u64, Reference> {
+    let bytes = run.bytes(name);
+    let lines = bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let lines = lines.filter(|line| line["customType"] == "epitome.archive");
     lines.map(|line| Reference::from_json(&line["data"]).unwrap()).map(|r| (r.revision, r)).collect()
 }
 
-fn content(folder: &Path, reference: &Reference) -> Vec<u8> {
+pub(crate) fn content(folder: &Path, reference: &Reference) -> Vec<u8> {
     let mut bytes = Vec::new();
     archive::open(folder, reference, Some("s1")).unwrap().copy(&mut bytes).unwrap();
     bytes
 }
 
 /// Every file below a folder with its bytes and time.
-fn everything(dir: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
+pub(crate) fn everything(dir: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
     let entries = walkdir::WalkDir::new(dir).into_iter().map(Result::unwrap);
     entries
         .map(|entry| {

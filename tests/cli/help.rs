@@ -18,7 +18,7 @@ fn the_program_and_every_command_explain_themselves() {
 
 #[test]
 fn topics_are_there() {
-    for topic in ["exit-codes", "config", "json", "sessions"] {
+    for topic in ["exit-codes", "config", "json", "sessions", "repair"] {
         insta::assert_snapshot!(format!("topic_{topic}"), Run::new().go_bare(&["help", topic]).to_string());
     }
 }

@@ -81,6 +81,19 @@ pub struct Prune {
     /// Put an archived revision back as the session, which is archived first [default: none]
     #[arg(long, value_name = "N", conflicts_with_all = ["stale", "in_place", "details", "images", "args", "custom", "max_result", "dead_branches", "summarized", "dedupe"])]
     pub restore: Option<u64>,
+    /// Mend damage: all that needs no name, or the problem CODEs that are given (see epitome help repair) [default: off]
+    ///
+    /// Only the damage is mended; nothing is pruned in the same run. inspect --check lists problems by code.
+    #[arg(
+        long,
+        value_name = "CODE,…",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_value = "",
+        conflicts_with_all = ["restore", "stale", "leaf", "details", "images", "args", "custom", "max_result", "dead_branches", "summarized", "dedupe"]
+    )]
+    pub repair: Option<Vec<String>>,
     /// Do not archive the file as it was; needs --yes [default: off]
     #[arg(long)]
     pub no_archive: bool,

@@ -8,6 +8,7 @@ use super::pruned_results;
 use crate::engine::prune::PrunePlan;
 use crate::engine::size::Freed;
 use crate::run::{Action, BranchDone, Done, PruneDone};
+use crate::session::repair::Mend;
 use crate::text;
 
 /// The receipt of a pruning or a restore. A dry run lists what would go; what measures free is always told.
@@ -18,6 +19,10 @@ pub(in crate::cli) fn pruning(name: &str, done: &PruneDone, verbose: bool) -> io
     if let Some(restored) = done.restored {
         let verb = if done.dry_run { "would be restored" } else { "restored" };
         let _ = writeln!(out, "{name}: {verb}: revision {restored}, {} → {}{archived}", bytes(done.bytes.0), bytes(done.bytes.1));
+        return Ok(out);
+    }
+    if let Some(mended) = &done.mended {
+        repair(&mut out, &name, mended, done, &archived);
         return Ok(out);
     }
     let none = PrunePlan::default();
@@ -58,6 +63,22 @@ fn measures(out: &mut String, freed: &[Freed]) {
     for row in freed {
         let (entries, size, tokens) = (number(row.entries), signed(row.bytes, bytes), signed(row.tokens, number));
         let _ = writeln!(out, "{:<14} {entries:>9} {size:>11} {tokens:>15}", row.measure.name());
+    }
+}
+
+/// What a repair mended.
+fn repair(out: &mut String, name: &str, mended: &[Mend], done: &PruneDone, archived: &str) {
+    if mended.is_empty() {
+        let _ = writeln!(out, "{name}: nothing to do: there is nothing to mend");
+        return;
+    }
+    let verb = if done.dry_run { "would be repaired" } else { "repaired" };
+    let (from, to) = (bytes(done.bytes.0), bytes(done.bytes.1));
+    let _ = writeln!(out, "{name}: {verb}: {}; {from} → {to}{archived}", counted(mended.len() as u64, "mend"));
+    for mend in mended {
+        let line = mend.line.map(|line| format!("line {line}")).unwrap_or_default();
+        let id = mend.id.as_deref().map(|id| format!("{}: ", text::one_line(id, 40))).unwrap_or_default();
+        let _ = writeln!(out, "  {line:<10} {:<16} {id}{}", mend.code.name(), text::one_line(&mend.what, 300));
     }
 }
 
