@@ -228,8 +228,8 @@ fn judge(job: &PruneJob<'_>, planned: &SizePlan, opened: &Opened, after: u64) ->
     (tokens <= 0 && after + reference >= opened.session.source().len()).then_some("no_gain")
 }
 
-/// Bytes that a reference to an archive adds to a session, at least.
-const REFERENCE_BYTES: u64 = 500;
+/// Bytes that a reference to an archive adds to a session, with ids and names of the usual lengths.
+const REFERENCE_BYTES: u64 = 400;
 
 /// The paths that are worked on: the one to the leaf that was asked for, or to every leaf, the file's own first.
 fn paths(job: &PruneJob<'_>, opened: &Opened) -> Result<Vec<Path>, RunError> {

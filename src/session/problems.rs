@@ -146,6 +146,7 @@ impl Findings<'_> {
 pub fn find(session: &Session, path: &Path, blobs: Option<&FsPath>) -> io::Result<Vec<Problem>> {
     let mut findings = structure(session, path)?;
     pictures(&mut findings, blobs)?;
+    long_results(&mut findings)?;
     Ok(findings.sorted())
 }
 
@@ -431,6 +432,33 @@ fn context_pairs(findings: &mut Findings<'_>, path: &Path) -> io::Result<()> {
                 findings.id(compaction)
             );
             findings.at(Code::OrphanResult, item.entry, message);
+        }
+    }
+    Ok(())
+}
+
+/// Characters of one text above which providers refuse a request.
+const MOST_CHARACTERS: usize = 10_485_760;
+
+/// Tells of huge lines that hold a result which no provider takes.
+fn long_results(findings: &mut Findings<'_>) -> io::Result<()> {
+    let session = findings.session;
+    for problem in findings.list.iter_mut().filter(|p| p.code == Code::HugeLine) {
+        let Some(ix) = problem.id.as_deref().and_then(|id| session.by_id(id)).filter(|ix| session[*ix].role == Role::ToolResult) else {
+            continue;
+        };
+        let longest = session.with_message(ix, |message| {
+            let texts = message.blocks.iter().filter_map(|block| match block {
+                Block::Text(text) => Some(text.chars().count()),
+                _ => None,
+            });
+            texts.max().unwrap_or(0)
+        })?;
+        if longest > MOST_CHARACTERS {
+            problem.message = format!(
+                "result {} has {longest} characters, and providers refuse more than {MOST_CHARACTERS}; prune --max-result cuts it",
+                session.id(ix)
+            );
         }
     }
     Ok(())

@@ -27,6 +27,7 @@ mod revisions;
 mod run;
 #[path = "../common/sessions.rs"]
 mod sessions;
+mod size;
 mod tree;
 mod values;
 
