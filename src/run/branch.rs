@@ -146,6 +146,7 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         purpose: Purpose::Branch,
         previous: None,
         kept: &[],
+        turn: &[],
         // Who can be told how to write gets the instructions in place of our own prompt.
         focus: job.focus.as_deref().filter(|_| !services.summarizer.sends()),
         prompt: job.focus.as_deref(),

@@ -397,11 +397,11 @@ pub struct Words<'a> {
 }
 
 /// Tokens of the budget that the first part of a split turn gets: its share of the text, within bounds that leave room for
-/// both parts.
+/// both parts. What the work of both is about is told with the history.
 fn prefix_share(session: &Session, plan: &Plan, budget: u64) -> u64 {
     let bytes = |messages: &[Ix]| messages.iter().map(|ix| u64::from(session[*ix].len)).sum::<u64>();
     let (history, prefix) = (bytes(&plan.history.told), bytes(&plan.prefix.told));
-    (budget.saturating_mul(prefix) / (history + prefix).max(1)).clamp(budget * 8 / 100, budget * 40 / 100)
+    (budget.saturating_mul(prefix) / (history + prefix).max(1)).clamp(budget * 8 / 100, budget * 30 / 100)
 }
 
 /// Makes the words of a plan.
@@ -427,6 +427,7 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
         purpose: Purpose::History,
         previous,
         kept: &plan.kept,
+        turn: if split { &plan.prefix.told } else { &[] },
         // Who cannot be told how to write can at least look at what the prompt names.
         focus: words.focus.or(words.prompt.filter(|_| !summarizer.sends())),
         prompt: words.prompt,
@@ -442,6 +443,7 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
         selection: &plan.prefix,
         purpose: Purpose::TurnPrefix,
         previous: told.as_deref(),
+        turn: &[],
         budget: budget.saturating_sub(used).max(prefix_budget),
         ..request
     };

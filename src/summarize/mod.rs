@@ -42,6 +42,9 @@ pub struct Request<'a> {
     pub previous: Option<&'a str>,
     /// The messages that stay verbatim behind the summary; what is near to them matters more.
     pub kept: &'a [Ix],
+    /// For the history before a split turn: the messages of that turn, which are told apart. What the work is about is said
+    /// once for both, so names in them count; nothing else of them is said.
+    pub turn: &'a [Ix],
     /// What the user asked the summary to look at.
     pub focus: Option<&'a str>,
     /// What a summarizer that is a model is told in place of our own prompt; others look at it as at `focus`.

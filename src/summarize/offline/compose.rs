@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::clean::clean;
 use super::done::{self, closed};
-use super::facts::NOWHERE;
 use super::merge::{self, Old};
 use super::notes::{Ask, Notes};
 use super::read::is_request;
@@ -463,8 +462,8 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
             }
         }
     }
-    let mut home = NOWHERE;
+    let mut place = merge::Place::default();
     for old in facts {
-        merge::take_facts(notes, &old.text, &mut home);
+        merge::take_facts(notes, &old.text, &mut place);
     }
 }

@@ -45,6 +45,8 @@ pub(super) struct Fact {
     pub shape: Shape,
     /// In how many texts.
     pub texts: u32,
+    /// How often, over all texts.
+    pub times: u32,
     /// In how many turns.
     pub turns: u32,
     /// The turn it was last seen in.
@@ -55,12 +57,17 @@ pub(super) struct Fact {
     pub last: u32,
     /// The file it belongs to, or [`NOWHERE`].
     pub home: u32,
+    /// The command that printed it first, a place in [`Facts::places`], or [`NOWHERE`].
+    pub place: u32,
     /// The definition it stands in, a place in [`Facts::owners`], or [`NOWHERE`].
     pub owner: u32,
-    /// The first definitions of its file that it stands in.
-    among: [u32; 4],
-    /// Whether it is called there.
+    /// Files and definitions in them that it stands in: the first ones, and the latest. Outside of all definitions the second
+    /// is [`NOWHERE`].
+    pub among: [(u32, u32); MOST_AMONG],
+    /// Whether it was seen called.
     pub called: bool,
+    /// For numbers: whether it is a line of its file.
+    pub line: bool,
     /// Whether a definition of it was seen there.
     pub defined: bool,
     /// Whether a tool printed it.
@@ -118,11 +125,21 @@ pub(super) struct Facts {
     pub owners: Table<()>,
     /// For hashes: the hash with the word beside it, as printed or said first.
     pub hashes: Table<Box<str>>,
+    /// Commands that printed names.
+    pub places: Table<Ix>,
+    /// The command whose output is being taken in, or [`NOWHERE`].
+    pub place: u32,
     /// How many texts were scanned.
     pub texts: u32,
     /// The number of the turn.
     pub turn: u32,
 }
+
+/// Definitions of one file that a name is known to stand in.
+const MOST_AMONG: usize = 12;
+
+/// Commands whose output is remembered as the place of a name.
+const MOST_PLACES: usize = 2_000;
 
 /// Names that are kept at most; about 4 MB.
 const MOST_NAMES: usize = 24_000;
@@ -158,14 +175,17 @@ impl Fact {
         Fact {
             shape,
             texts: 0,
+            times: 0,
             turns: 0,
             turn: 0,
+            place: NOWHERE,
             change: Change::None,
             last: 0,
             home,
             owner: NOWHERE,
-            among: [NOWHERE; 4],
+            among: [(NOWHERE, NOWHERE); MOST_AMONG],
             called: false,
+            line: false,
             defined: false,
             in_result: false,
             in_call: false,
@@ -186,6 +206,8 @@ impl Facts {
             files: Table::default(),
             owners: Table::default(),
             hashes: Table::default(),
+            places: Table::default(),
+            place: NOWHERE,
             texts: 0,
             turn: 0,
         }
@@ -224,22 +246,50 @@ impl Facts {
         [path, last].iter().any(|name| self.names.get(*name).is_some_and(|fact| fact.by_user))
     }
 
-    /// Notes that an earlier summary told a name with the definition it stands in.
-    pub(super) fn stand(&mut self, name: &str, owner: &str, called: bool) {
-        let owner = self.owner(owner);
-        if let Some(fact) = self.names.get_mut(name).filter(|fact| fact.owner == NOWHERE) {
-            (fact.owner, fact.called) = (owner, called);
+    /// Notes that an earlier summary told a name with the file and the definition it stands in.
+    pub(super) fn stand(&mut self, name: &str, home: u32, owner: u32, called: bool) {
+        let Some(fact) = self.names.get_mut(name).filter(|_| home != NOWHERE) else { return };
+        fact.called |= called;
+        let known = fact.among.iter_mut().find(|(file, other)| *file == home && *other == NOWHERE);
+        if let Some(slot) = known {
+            slot.1 = owner;
         }
     }
 
     /// Notes what an earlier summary said of a file; gives its number.
     pub(super) fn recall(&mut self, path: &str, entry: Ix, change: impl FnOnce(&mut FileFact)) -> u32 {
-        let last = self.files.get(path).map(|file| (file.last, file.entry));
-        let number = self.touch(path, entry, change);
+        // A summary may have told it by its end.
+        let mut ends =
+            self.files.keys().filter(|known| known.strip_suffix(path).is_some_and(|head| head.is_empty() || head.ends_with(['/', '\\'])));
+        let path = match (ends.next(), ends.next()) {
+            (Some(known), None) => known.to_string(),
+            _ => path.to_owned(),
+        };
+        let last = self.files.get(path.as_str()).map(|file| (file.last, file.entry));
+        let number = self.touch(&path, entry, change);
         if let Some((_, file)) = self.files.get_index_mut(number as usize) {
             (file.last, file.entry) = last.unwrap_or((0, entry));
         }
         number
+    }
+
+    /// Notes that a line of file `home` was asked for.
+    pub(super) fn asked_line(&mut self, line: u64, home: u32, entry: Ix) {
+        if line < 100 {
+            return;
+        }
+        let texts = self.texts;
+        let fact = self.names.entry(line.to_string().into()).or_insert(Fact::new(Shape::Number, home, entry));
+        fact.line = true;
+        fact.in_call = true;
+        fact.last = texts;
+        fact.texts += 1;
+        fact.times += 1;
+        if !fact.among.iter().any(|(file, _)| *file == home)
+            && let Some(free) = fact.among.iter_mut().find(|(file, _)| *file == NOWHERE)
+        {
+            *free = (home, NOWHERE);
+        }
     }
 
     /// Notes that a change of file `home` is about a name.
@@ -262,7 +312,8 @@ impl Facts {
     pub(super) fn around(&self, names: &[String], home: u32) -> Option<String> {
         let mut seen: Vec<(usize, u32)> = Vec::new();
         let facts = names.iter().filter_map(|name| self.names.get(name.as_str())).filter(|fact| fact.home == home);
-        for owner in facts.flat_map(|fact| fact.among).filter(|owner| *owner != NOWHERE) {
+        let among = facts.flat_map(|fact| fact.among).filter(|(file, owner)| *file == home && *owner != NOWHERE);
+        for owner in among.map(|(_, owner)| owner) {
             match seen.iter_mut().find(|(_, known)| *known == owner) {
                 Some((times, _)) => *times += 1,
                 None => seen.push((1, owner)),
@@ -276,7 +327,8 @@ impl Facts {
         self.owners.get_index(owner as usize).map(|(owner, _)| owner.to_string())
     }
 
-    fn owner(&mut self, defined: &str) -> u32 {
+    /// The number of a definition.
+    pub(super) fn owner(&mut self, defined: &str) -> u32 {
         if self.owners.len() >= MOST_OWNERS && !self.owners.contains_key(defined) {
             return NOWHERE;
         }
@@ -302,6 +354,20 @@ impl Facts {
         ends.take(3).find(alone).unwrap_or(path)
     }
 
+    /// Takes in what a command printed: a name that stands in no file is told with it.
+    pub(super) fn take_printed(&mut self, text: &str, command: &str, entry: Ix) {
+        self.place = if self.places.len() < MOST_PLACES || self.places.contains_key(command) {
+            let slot = self.places.entry(command.into());
+            let number = slot.index();
+            *slot.or_insert(entry) = entry;
+            u32::try_from(number).unwrap_or(NOWHERE)
+        } else {
+            NOWHERE
+        };
+        self.take(text, Voice::Result, NOWHERE, entry);
+        self.place = NOWHERE;
+    }
+
     /// Takes in the names of a text. `home` is the file that the text is from.
     pub(super) fn take(&mut self, text: &str, voice: Voice, home: u32, entry: Ix) {
         self.texts += 1;
@@ -320,9 +386,10 @@ impl Facts {
     }
 
     fn scan(&mut self, text: &str, voice: Voice, home: u32, entry: Ix) {
-        let (now, turn) = (self.texts, self.turn);
+        let (now, turn, place) = (self.texts, self.turn, self.place);
         let folder = std::mem::take(&mut self.folder);
         let mut line_file = NOWHERE;
+        let mut diff_file = NOWHERE;
         let mut line_end = 0;
         let mut known: Option<(usize, usize)> = None;
         let mut owner = NOWHERE;
@@ -339,11 +406,17 @@ impl Facts {
                 }
             }
             if name.at >= line_end {
-                line_file = NOWHERE;
+                line_file = diff_file;
                 line_end = memchr::memchr(b'\n', text.as_bytes().get(name.at..).unwrap_or_default()).map_or(text.len(), |n| name.at + n);
                 // A line that begins with a file tells of it, as search tools print.
                 if name.shape == Shape::Path && home == NOWHERE && text.as_bytes().get(name.at + name.text.len()) == Some(&b':') {
                     line_file = self.files.get_index_of(said).and_then(|n| u32::try_from(n).ok()).unwrap_or(NOWHERE);
+                }
+                // In a diff all that follows is of the file in its heading.
+                if name.shape == Shape::Path && home == NOWHERE && text.get(..name.at).is_some_and(|before| before.ends_with("+++ ")) {
+                    let file = said.strip_prefix("b/").unwrap_or(said);
+                    diff_file = self.files.get_index_of(file).and_then(|n| u32::try_from(n).ok()).unwrap_or(NOWHERE);
+                    line_file = diff_file;
                 }
             }
             // Of a file's text it matters in which definition a name stands.
@@ -358,14 +431,15 @@ impl Facts {
             let at_home = if line_file == NOWHERE { home } else { line_file };
             let defined = voice != Voice::User && name.shape == Shape::Ident && is_defined(text, name.at);
             // The same name often comes twice in a row.
-            let fact = match known.filter(|(at, len)| text.get(*at..at + len) == Some(said)) {
-                Some(_) => return,
-                None => match self.names.get_mut(said) {
-                    Some(fact) => fact,
-                    None => self.names.entry(said.into()).or_insert(Fact::new(name.shape, at_home, entry)),
-                },
+            if known.is_some_and(|(at, len)| text.get(at..at + len) == Some(said)) {
+                return;
+            }
+            let fact = match self.names.get_mut(said) {
+                Some(fact) => fact,
+                None => self.names.entry(said.into()).or_insert(Fact { place, ..Fact::new(name.shape, at_home, entry) }),
             };
             known = Some((name.at, name.text.len()));
+            fact.times = fact.times.saturating_add(1);
             if fact.last != now {
                 fact.texts += 1;
                 fact.last = now;
@@ -390,17 +464,17 @@ impl Facts {
                 fact.home = at_home;
             }
             fact.defined |= defined;
-            if owner != NOWHERE
-                && at_home == fact.home
-                && !fact.among.contains(&owner)
-                && let Some(free) = fact.among.iter_mut().find(|known| **known == NOWHERE)
-            {
-                *free = owner;
+            fact.line |= name.shape == Shape::Number && at_home != NOWHERE && is_line(text, name.at, name.text.len());
+            if at_home != NOWHERE && !fact.among.contains(&(at_home, owner)) {
+                let free = fact.among.iter().position(|(file, _)| *file == NOWHERE).unwrap_or(MOST_AMONG - 1);
+                if let Some(slot) = fact.among.get_mut(free) {
+                    *slot = (at_home, owner);
+                }
             }
             if owner != NOWHERE && at_home == fact.home && (fact.owner == NOWHERE || voice == Voice::Call) {
                 fact.owner = owner;
-                fact.called = text.as_bytes().get(name.at + name.text.len()) == Some(&b'(');
             }
+            fact.called |= text.as_bytes().get(name.at + name.text.len()) == Some(&b'(');
             if voice == Voice::User
                 && name.shape == Shape::Path
                 && let Some(file) = self.files.get_mut(said)
@@ -426,6 +500,16 @@ fn beside(text: &str, at: usize, name: &str) -> Option<String> {
     let word = behind.strip_prefix(' ')?;
     let len = word.len() - word.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
     if len >= 3 { word.get(..len).map(|word| format!("{name} {word}")) } else { None }
+}
+
+/// Whether a number is that of a line, as search tools print it before a colon and diffs in their headings.
+fn is_line(text: &str, at: usize, len: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let opens = before.is_empty() || before.ends_with(['\n', ':']);
+    let searched = opens && matches!(text.as_bytes().get(at + len), Some(b':' | b'-'));
+    searched
+        || before.ends_with("@@ -")
+        || before.ends_with(" +") && text.get(at..).is_some_and(|rest| rest.lines().next().is_some_and(|line| line.contains(" @@")))
 }
 
 /// Whether the word before the name makes this its definition.

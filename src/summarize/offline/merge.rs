@@ -4,6 +4,7 @@
 //! compete with them, and what is left is older, so it fades first.
 
 use super::facts::{Change, NOWHERE, Voice};
+use super::names;
 use super::notes::Notes;
 use super::select::Section;
 use super::words;
@@ -223,50 +224,90 @@ pub(super) fn quoted(text: &str) -> Option<&str> {
     rest.rsplit_once('”').map(|(inner, _)| inner)
 }
 
-/// Whether a line tells what was done with a file and which names it has, or what a definition in it works with.
-pub(super) fn is_fact_line(text: &str) -> bool {
-    let file = ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`']);
-    file || text.starts_with('`') && (text.contains("` calls ") || text.contains("` works with "))
+/// What the lines about files of an earlier summary were about last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The file.
+    home: u32,
+    /// The definition in it.
+    owner: u32,
 }
 
-/// Gives names of an earlier summary back to the pool, where they compete with new ones; `home` is the file of the line before.
-pub(super) fn take_facts(notes: &mut Notes, text: &str, home: &mut u32) {
+impl Default for Place {
+    fn default() -> Self {
+        Place { home: NOWHERE, owner: NOWHERE }
+    }
+}
+
+/// Whether a line tells what was done with a file, or what a definition in it calls and uses.
+pub(super) fn is_fact_line(text: &str) -> bool {
+    let file = ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`']);
+    let mut words = text.split(' ');
+    let (first, second, third) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let deed = |word: &str| matches!(word, "calls" | "uses");
+    file || text.ends_with('.')
+        && (first == "It"
+            && (deed(second) || second == "also" && deed(third) || text.starts_with("It refers to ") || text.starts_with(LINES))
+            || deed(second) && names::shape(first.trim_matches('`')).is_some()
+            || first.starts_with('`') && first.ends_with('`') && (deed(second) || second == "works"))
+}
+
+/// Opening of a line that tells lines of a file.
+pub(super) const LINES: &str = "It was looked at near lines ";
+
+/// Gives names of an earlier summary back to the pool, where they compete with new ones; `place` is what the line before was about.
+pub(super) fn take_facts(notes: &mut Notes, text: &str, place: &mut Place) {
     let entry = Ix(0);
+    if ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) {
+        place.owner = NOWHERE;
+        file_facts(notes, text, place, entry);
+        return;
+    }
+    let subject = text.split(' ').next().unwrap_or_default().trim_matches('`');
+    if subject != "It" {
+        place.owner = notes.facts.owner(subject);
+    } else if !text.starts_with("It also ") {
+        place.owner = NOWHERE;
+    }
+    // It was said before, so it may be said again.
+    notes.facts.take(text, Voice::Assistant, place.home, entry);
+    let called = text.contains(" calls ");
+    for name in text.split([' ', ',', ';']).map(|name| name.trim_matches(['`', '.'])).filter(|name| *name != subject) {
+        if text.starts_with(LINES) {
+            notes.facts.asked_line(name.parse().unwrap_or(0), place.home, entry);
+        } else {
+            notes.facts.stand(name, place.home, place.owner, called);
+        }
+    }
+}
+
+fn file_facts(notes: &mut Notes, text: &str, place: &mut Place, entry: Ix) {
     let mut words = text.split('`');
     let lead = words.next().unwrap_or_default();
     let Some(first) = words.next() else { return };
-    if !lead.is_empty() {
-        let times: u32 = lead.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(1);
-        *home = notes.facts.recall(first, entry, |file| match lead.split(' ').next() {
-            Some("Edited") => file.edits += times,
-            Some("Wrote") => file.writes += 1,
-            _ => file.reads += times,
-        });
+    let times: u32 = lead.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(1);
+    place.home = notes.facts.recall(first, entry, |file| match lead.split(' ').next() {
+        Some("Edited") => file.edits += times,
+        Some("Wrote") => file.writes += 1,
+        _ => file.reads += times,
+    });
+    notes.facts.take(text, Voice::Assistant, place.home, entry);
+    let Some((_, told)) = text.split_once("`:") else {
         // Files with nothing more to tell share a line.
-        if !text.contains(':') {
-            for path in words.skip(1).step_by(2) {
-                notes.facts.recall(path, entry, |file| file.edits += 1);
-            }
-            *home = NOWHERE;
+        for path in words.skip(1).step_by(2) {
+            notes.facts.recall(path, entry, |file| file.edits += 1);
         }
-        for part in text.split([':', ';']) {
-            let how = match part.trim_start().split(' ').next() {
-                Some("added") => Change::Added,
-                Some("changed") => Change::Touched,
-                _ => continue,
-            };
-            for name in part.split('`').skip(1).step_by(2) {
-                notes.facts.mark(name, how, *home, entry);
-            }
-        }
-    }
-    // It was said before, so it may be said again.
-    notes.facts.take(text, Voice::Assistant, *home, entry);
-    if lead.is_empty() {
-        for part in text.split("; ") {
-            for name in part.split([' ', ',']).map(|name| name.trim_matches(['`', '.'])).filter(|name| *name != first) {
-                notes.facts.stand(name, first, part.contains("calls "));
-            }
+        return;
+    };
+    for part in told.split(';') {
+        let part = part.trim_start();
+        let (how, names) = match part.split_once(' ') {
+            Some(("added", names)) => (Change::Added, names),
+            Some(("changed", names)) => (Change::Touched, names),
+            _ => continue,
+        };
+        for name in names.split([' ', ',']).map(|name| name.trim_matches(['`', '.'])).filter(|name| name.len() > 2 && *name != "and") {
+            notes.facts.mark(name, how, place.home, entry);
         }
     }
 }

@@ -15,11 +15,13 @@ mod compose;
 mod done;
 mod facts;
 mod lines;
+mod map;
 mod merge;
 mod names;
 mod notes;
 mod outcome;
 mod phrases;
+mod pool;
 mod read;
 mod select;
 mod todo;
@@ -52,7 +54,7 @@ const SMALL: u64 = 1_000;
 /// Percent of the budget, beyond what the first lines need, that waits for files and findings while the other sections
 /// choose. Agents re-read files and go on with what is in them; measured on what sessions named after a cut, this serves them
 /// better than more of what was done.
-const FACTS_SHARE: u64 = 45;
+const FACTS_SHARE: u64 = 85;
 
 impl Summarizer for Offline {
     fn name(&self) -> &'static str {
@@ -92,7 +94,9 @@ impl Summarizer for Offline {
         let room = chosen.left();
         // A turn's prefix stands behind the summary of the history, and repeats no name of it.
         let before = if request.purpose == Purpose::TurnPrefix { request.previous.unwrap_or_default() } else { "" };
-        let mut pool = lines::Pool::new(&notes, &kept, before, &focus);
+        let mut pool = pool::Pool::new(&notes, &kept, &focus, request.tokenizer);
+        pool.tell(before);
+        pool.tell(&chosen.told());
         lines::fill(&mut pool, &mut chosen, room);
         for section in [Section::Goal, Section::Done, Section::Decisions, Section::Context] {
             let room = chosen.left();

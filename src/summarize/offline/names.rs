@@ -94,6 +94,11 @@ pub(super) fn scan<'t>(text: &'t str, mut found: impl FnMut(Name<'t>)) {
         at = start + len;
         // Plain words, capitalized or not, are most of any text.
         if len < 3 || later == LOWER && first & (LOWER | UPPER) != 0 || later == UPPER && first == UPPER {
+            // A word between marks is a name to who wrote it.
+            let marked = len >= 3 && start > 0 && bytes.get(start - 1) == Some(&b'`') && bytes.get(at) == Some(&b'`');
+            if let Some(word) = if marked { text.get(start..at) } else { None } {
+                found(Name { text: word, shape: Shape::Ident, at: start });
+            }
             continue;
         }
         let Some(run) = text.get(start..at) else { continue };

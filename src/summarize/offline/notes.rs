@@ -84,6 +84,8 @@ pub(super) struct Pending {
     pub entry: Ix,
     /// The tool and what it was called with, short.
     pub what: String,
+    /// The file it is about, or none.
+    pub home: u32,
     /// What its result will mean.
     pub kind: Kind,
 }
@@ -94,7 +96,7 @@ pub(super) enum Kind {
     /// A command.
     Run(Command),
     /// A file was read, or with `true` changed.
-    File(u32, bool),
+    File(bool),
     /// A task list.
     Todo,
     /// Anything else.
@@ -170,4 +172,27 @@ pub(super) struct Notes {
     pub open: bool,
     /// Names and files.
     pub facts: Facts,
+}
+
+impl Notes {
+    /// Nothing noted yet but `facts`.
+    pub(super) fn new(facts: Facts) -> Self {
+        Notes {
+            asks: Vec::new(),
+            rules: Vec::new(),
+            turns: Vec::new(),
+            todo: Todo::default(),
+            decisions: Vec::new(),
+            nexts: Vec::new(),
+            claims: Vec::new(),
+            failures: IndexMap::new(),
+            checks: IndexMap::new(),
+            pending: IndexMap::new(),
+            findings: Vec::new(),
+            summaries: Vec::new(),
+            last_say: None,
+            open: false,
+            facts,
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::names::{self, Shape};
 use crate::text::errors::{ERRORS, rank as rank_error};
 
 /// What a command is to a reader of the summary.
@@ -31,6 +32,8 @@ pub(super) struct Command {
     pub shown: String,
     /// What it is.
     pub weight: Weight,
+    /// The file that it looks at, when that is just one.
+    pub file: Option<String>,
 }
 
 const LOOKS: &[&str] = &[
@@ -86,7 +89,8 @@ pub(super) fn command(line: &str) -> Command {
     }
     let (weight, part) = best.unwrap_or((Weight::Look, flat.as_str()));
     let shown = unfilter(part);
-    Command { key: key(shown), shown: crate::text::one_line(&shown.replace('`', "'"), 100), weight }
+    let file = if weight == Weight::Look { only_file(shown).map(str::to_owned) } else { None };
+    Command { key: key(shown), shown: crate::text::one_line(&shown.replace('`', "'"), 100), weight, file }
 }
 
 /// The commands of a chain, in order; quotes are respected.
@@ -162,6 +166,15 @@ fn weigh(part: &str) -> Weight {
         }
         _ => Weight::Act,
     }
+}
+
+/// The file that a command looks at, when it names just one.
+fn only_file(shown: &str) -> Option<&str> {
+    let mut files = words(shown)
+        .skip(1)
+        .map(|word| word.trim_matches(['"', '\'']))
+        .filter(|word| names::shape(word) == Some(Shape::Path) && word.rsplit(['/', '\\']).next().is_some_and(names::is_file_name));
+    files.next().filter(|_| files.next().is_none())
 }
 
 /// A command without the filters behind it.

@@ -11,7 +11,7 @@ use super::clean::clean;
 use super::facts::{Change, Facts, NOWHERE, Voice};
 use super::notes::{Ask, Check, Failure, Kind, Notes, Pending, Run, Said, Step, Turn};
 use super::outcome::{self, Command, Outcome, Weight};
-use super::todo::{self, Todo};
+use super::todo;
 use super::words;
 use crate::engine::cut::starts_turn;
 use crate::engine::files::Files;
@@ -37,24 +37,7 @@ pub(super) struct Reader<'r> {
 
 impl<'r> Reader<'r> {
     pub(super) fn new(request: &'r Request<'r>, folder: &str) -> Self {
-        let notes = Notes {
-            asks: Vec::new(),
-            rules: Vec::new(),
-            turns: Vec::new(),
-            todo: Todo::default(),
-            decisions: Vec::new(),
-            nexts: Vec::new(),
-            claims: Vec::new(),
-            failures: IndexMap::new(),
-            checks: IndexMap::new(),
-            pending: IndexMap::new(),
-            findings: Vec::new(),
-            summaries: Vec::new(),
-            last_say: None,
-            open: false,
-            facts: Facts::new(folder),
-        };
-        Reader { request, notes }
+        Reader { request, notes: Notes::new(Facts::new(folder)) }
     }
 
     /// Reads every message that is told.
@@ -63,13 +46,25 @@ impl<'r> Reader<'r> {
         for ix in request.selection.told.iter().copied() {
             request.session.with_message(ix, |message| self.message(ix, message))?;
         }
+        let facts = self.facts_of_turn()?;
         // A result may stand in the part that is kept.
-        for ix in request.kept.iter().copied() {
+        for ix in request.turn.iter().chain(request.kept).copied() {
             if let Some(call) = request.session[ix].target {
                 self.notes.pending.shift_remove(request.session.name(call));
             }
         }
+        self.notes.facts = facts;
         Ok(self.notes)
+    }
+
+    /// The names with those of the turn that is told apart.
+    fn facts_of_turn(&mut self) -> io::Result<Facts> {
+        let facts = std::mem::replace(&mut self.notes.facts, Facts::new(""));
+        let mut apart = Reader { request: self.request, notes: Notes::new(facts) };
+        for ix in self.request.turn.iter().copied() {
+            apart.request.session.with_message(ix, |message| apart.message(ix, message))?;
+        }
+        Ok(apart.notes.facts)
     }
 
     fn message(&mut self, ix: Ix, message: &Message<'_>) {
@@ -239,7 +234,15 @@ impl<'r> Reader<'r> {
             let path = clean(path);
             home = self.notes.facts.touch(&path, ix, |file| file.reads += 1);
             what = format!("`{name}` of `{}`", self.notes.facts.short(&path));
-            kind = Kind::File(home, false);
+            kind = Kind::File(false);
+            for key in ["offset", "start_line", "line", "view_range"] {
+                let asked = call.args.get(key);
+                for line in std::iter::once(asked).chain(asked.items().iter()) {
+                    if let Some(line) = line.amount() {
+                        self.notes.facts.asked_line(line, home, ix);
+                    }
+                }
+            }
         }
         let whole = matches!(call.name.as_ref(), "write" | "Write" | "write_file") || call.args.get("command").str() == Some("create");
         let mut about = if files.modified.is_empty() { Changed::default() } else { changed(&call.args) };
@@ -247,7 +250,7 @@ impl<'r> Reader<'r> {
             let path = clean(path);
             home = self.notes.facts.touch(&path, ix, |file| if whole { file.writes += 1 } else { file.edits += 1 });
             what = format!("`{name}` of `{}`", self.notes.facts.short(&path));
-            kind = Kind::File(home, true);
+            kind = Kind::File(true);
             // An edit that shows no definition stands in the one where its names were read.
             if about.added.is_empty() && about.touched.is_empty() {
                 about.touched.extend(self.notes.facts.around(&about.near, home));
@@ -288,6 +291,10 @@ impl<'r> Reader<'r> {
                     step.runs.push(Run { entry: ix, command: command.clone(), outcome: None });
                 }
                 self.notes.facts.take(&line, Voice::Call, NOWHERE, ix);
+                // Many agents read files by commands.
+                if let Some(path) = &command.file {
+                    home = self.notes.facts.touch(path, ix, |file| file.reads += 1);
+                }
                 kind = Kind::Run(command);
             } else {
                 let first = call.args.members().iter().find_map(|(_, value)| value.str().filter(|s| !s.trim().is_empty()));
@@ -311,22 +318,20 @@ impl<'r> Reader<'r> {
         if let Some(turn) = self.notes.turns.last_mut() {
             turn.answer = None;
         }
-        self.notes.pending.insert(call.id.to_string(), Pending { entry: ix, what, kind });
+        self.notes.pending.insert(call.id.to_string(), Pending { entry: ix, what, home, kind });
     }
 
     fn result(&mut self, ix: Ix, message: &Message<'_>) {
         let pending = message.call_id.as_deref().and_then(|id| self.notes.pending.shift_remove(id));
         let content = message.text();
         let content = clean(&content);
-        let home = match &pending {
-            Some(Pending { kind: Kind::File(home, _), .. }) => *home,
-            _ => NOWHERE,
-        };
+        let home = pending.as_ref().map_or(NOWHERE, |pending| pending.home);
         // Logs of checks name every test and every crate; what they say of failures is all that anyone goes back to.
         match &pending {
             Some(Pending { kind: Kind::Run(command), .. }) if command.weight >= Weight::Check => {
                 self.notes.facts.take(&outcome::failing_lines(&content), Voice::Result, NOWHERE, ix);
             }
+            Some(pending) if home == NOWHERE && !pending.what.is_empty() => self.notes.facts.take_printed(&content, &pending.what, ix),
             _ => self.notes.facts.take(&content, Voice::Result, home, ix),
         }
         let Some(pending) = pending else { return };
@@ -340,12 +345,12 @@ impl<'r> Reader<'r> {
                     self.notes.todo.printed(&content, ix);
                 }
             }
-            Kind::File(_, true) | Kind::Other if message.is_error => {
+            Kind::File(true) | Kind::Other if message.is_error => {
                 let error = outcome::decisive_line(&content).unwrap_or_default();
                 self.failed(pending.what.clone(), pending.what, None, error, ix);
             }
-            Kind::File(_, true) | Kind::Other => self.passed(&pending.what.clone(), ix),
-            Kind::File(_, false) => {}
+            Kind::File(true) | Kind::Other => self.passed(&pending.what.clone(), ix),
+            Kind::File(false) => {}
         }
     }
 
@@ -355,7 +360,7 @@ impl<'r> Reader<'r> {
         let command = outcome::command(&line);
         self.turn(ix, String::new());
         self.notes.facts.take(&line, Voice::User, NOWHERE, ix);
-        self.notes.facts.take(&output, Voice::Result, NOWHERE, ix);
+        self.notes.facts.take_printed(&output, &format!("`{}`", command.shown), ix);
         let outcome = outcome::outcome(&output, message.cancelled, message.exit_code, command.weight.max(Weight::Act));
         let command = Command { weight: command.weight.max(Weight::Act), ..command };
         if let Some(step) = self.step(ix) {

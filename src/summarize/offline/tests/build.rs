@@ -111,6 +111,7 @@ pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
         purpose: ask.purpose,
         previous: ask.previous,
         kept: &[],
+        turn: &[],
         focus: ask.focus,
         prompt: None,
         context: ask.context,

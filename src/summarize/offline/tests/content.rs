@@ -273,9 +273,9 @@ fn a_file_is_told_by_what_was_changed_in_it() {
     b.call("2", "", "edit", r#"{"path":"src/booking.rs","oldText":"    self.from <= other.until && other.from <= self.until","newText":"    self.from < other.until && other.from < self.until"}"#);
     b.result("2", "edit", "ok", false).says("They may touch now.");
     let text = told(&b);
-    assert!(section(&text, "## Critical Context").join("\n").contains("- Edited `src/booking.rs`: changed `overlaps`"), "{text}");
+    assert!(section(&text, "## Critical Context").join("\n").contains("- Edited `booking.rs`: changed `overlaps`"), "{text}");
     let text = summary(&b, &Ask { previous: Some(&text), ..Ask::default() }).text();
-    assert!(text.contains("- Edited 2× `src/booking.rs`: changed `overlaps`"), "{text}");
+    assert!(text.contains("- Edited 2× `booking.rs`: changed `overlaps`"), "{text}");
 }
 
 #[test]
@@ -440,12 +440,11 @@ fn readable_lines() {
         for line in &lines {
             let mut names = 0;
             names::scan(line, |name| names += usize::from(name.shape == names::Shape::Ident));
-            assert!(!line.contains(" uses "), "{line}");
             assert!(names <= 6, "{line}");
         }
         let words = [
-            "chang", "commit", "pass", "fail", "call", "edit", "read", "wrote", "answer", "work", "request", "keep", "chose", "is ",
-            "are ", "ran", "said", "fixed",
+            "chang", "commit", "pass", "fail", "call", "uses", "edit", "read", "wrote", "answer", "work", "request", "keep", "chose",
+            "is ", "are ", "ran", "said", "fixed",
         ];
         let telling = lines.iter().filter(|line| words.iter().any(|word| line.to_lowercase().contains(word))).count();
         assert!(telling * 10 >= lines.len() * 9, "{text}");

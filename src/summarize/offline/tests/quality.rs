@@ -15,7 +15,7 @@ const VERBS: &[&str] = &[
     "fail", "fails", "ran", "run", "read", "wrote", "finish", "serve", "replace", "send", "prefer", "check", "tell", "add", "fix", "calls",
     "works", "see", "sees", "break", "leave", "leaves", "left", "came", "found", "takes", "keeps", "made", "knows", "falls", "put", "find",
     "commit", "stays", "use", "get", "gives", "tells", "meets", "set", "holds", "go", "goes", "stands", "begins", "starts", "ends",
-    "needs", "need",
+    "needs", "need", "uses", "prints",
 ];
 
 fn session(name: &str) -> (Session, String) {
@@ -52,7 +52,7 @@ fn has_verb(line: &str) -> bool {
     let prose: Vec<&str> = line.split('`').step_by(2).collect();
     let prose = prose.join(" ").to_lowercase();
     let ends = |word: &str| word.len() > 4 && word.ends_with("ed");
-    !prose.contains(" uses ") && prose.split(|c: char| !c.is_alphabetic()).any(|word| VERBS.contains(&word) || ends(word))
+    prose.split(|c: char| !c.is_alphabetic()).any(|word| VERBS.contains(&word) || ends(word))
 }
 
 fn names_in(line: &str) -> Vec<String> {
