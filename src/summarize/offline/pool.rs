@@ -149,8 +149,8 @@ fn chance(notes: &Notes, focus: &dyn Fn(&str) -> u64, name: &str, fact: &Fact) -
     let times = u64::from(fact.times.clamp(1, 10_000));
     let age = u64::from(notes.facts.texts.saturating_sub(fact.last));
     // 64 · times^0.75 / √(1 + age/30)
-    let grown = (times << 16).isqrt() * (times << 32).isqrt().isqrt() >> 8;
-    let mut odds = (grown << 6) * 64 / (4_096 + (age << 12) / 30).isqrt().max(1) >> 8;
+    let grown = ((times << 16).isqrt() * (times << 32).isqrt().isqrt()) >> 8;
+    let mut odds = ((grown << 6) * 64 / (4_096 + (age << 12) / 30).isqrt().max(1)) >> 8;
     if fact.said {
         odds = odds * 5 / 4;
     }
