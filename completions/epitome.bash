@@ -243,7 +243,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__compact)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --auto-continue --allow-growth --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --auto-continue --allow-growth --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --context-limit --relevance --relevance-threshold --retain-custom --drop-branches --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -338,7 +338,7 @@ _epitome() {
                     return 0
                     ;;
                 --strategy)
-                    COMPREPLY=($(compgen -W "context-full off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "context-full replace off" -- "${cur}"))
                     return 0
                     ;;
                 --trigger)
@@ -406,6 +406,22 @@ _epitome() {
                     return 0
                     ;;
                 --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --relevance)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --relevance-threshold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retain-custom)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

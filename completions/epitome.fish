@@ -109,7 +109,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l archive-dir 
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l limit -d 'Stop when N sessions were changed [default: none]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, off [default: context-full]' -r -f -a "context-full\t'A summary of what is old'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, replace, off [default: context-full]' -r -f -a "context-full\t'A summary of what is old'
+replace\t'Instructions, reminders and one new reminder instead of everything'
 off\t'Only report'"
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l trigger -d 'When to compact: manual, auto, idle [default: manual for one session, auto for several]' -r -f -a "manual\t'Now'
 auto\t'When the context asks for it'
@@ -131,6 +132,10 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l fallback -d 
 context-full\t'A summary in place of frames'"
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l hook -d 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l hook-timeout -d 'The longest that a hook may take [default: 30s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l context-limit -d 'Most tokens of the whole result [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l relevance -d 'Leave out what the summarizer finds irrelevant [default: false]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l relevance-threshold -d 'The score from which messages are relevant, 0 to 1 [default: 0.5]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l retain-custom -d 'Keep an extension\'s messages of this type; may be given more than once [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s q -l quiet -d 'No notes and warnings [default: off]'
@@ -144,6 +149,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l auto-continu
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth -d 'Write the compaction even when the context does not shrink [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l no-redact -d 'Send keys and tokens of the session as they are, instead of masked [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l drop-branches -d 'Leave other branches behind, in the archive [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F

@@ -10,6 +10,7 @@ use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 use crate::engine::prune::{PruneSettings, Share};
+use crate::engine::replace::ReplaceSettings;
 use crate::engine::tokens::Tokenizer;
 use crate::engine::trigger::{Limits, Threshold};
 use crate::hooks::Event;
@@ -74,6 +75,9 @@ pub const NAMES: &[Name] = &[
     name("blob_dir", "--blob-dir", "EPITOME_BLOB_DIR", ""),
     name("archive_dir", "--archive-dir", "EPITOME_ARCHIVE_DIR", ""),
     name("branch.token_budget", "--token-budget", "EPITOME_BRANCH_TOKEN_BUDGET", ""),
+    name("replace.context_limit", "--context-limit", "EPITOME_REPLACE_CONTEXT_LIMIT", "20000"),
+    name("replace.relevance", "--relevance", "EPITOME_REPLACE_RELEVANCE", "false"),
+    name("replace.relevance_threshold", "--relevance-threshold", "EPITOME_REPLACE_RELEVANCE_THRESHOLD", "0.5"),
     name("prune.protect_tokens", "--protect-tokens", "EPITOME_PRUNE_PROTECT_TOKENS", "40000"),
     name("prune.min_savings", "--min-savings", "EPITOME_PRUNE_MIN_SAVINGS", "20000"),
     name("prune.min_result_tokens", "--min-result-tokens", "EPITOME_PRUNE_MIN_RESULT_TOKENS", "50"),
@@ -122,6 +126,8 @@ pub struct Settings {
     pub archive_dir: Option<PathBuf>,
     /// Tokens of a branch that its summary sees; `None` means the window less what the answer needs.
     pub branch_budget: Option<u64>,
+    /// What a replacement history may be; what the command line alone can say is at its default.
+    pub replace: ReplaceSettings,
     /// When to prune what.
     pub prune: PruneSettings,
     /// How little must stand after a result, and how long nobody must have worked, for the per-turn pass: tokens, minutes.
@@ -199,6 +205,7 @@ impl Settings {
             blob_dir: None,
             archive_dir: None,
             branch_budget: None,
+            replace: ReplaceSettings::default(),
             prune: PruneSettings::default(),
             stale: (0, 0),
             catalogue: Arc::new(catalogue),
@@ -267,6 +274,12 @@ impl Settings {
             "blob_dir" => self.blob_dir = Some(PathBuf::from(text)),
             "archive_dir" => self.archive_dir = Some(PathBuf::from(text)),
             "branch.token_budget" => self.branch_budget = Some(at_least(1, amount(text)?)?),
+            "replace.context_limit" => self.replace.context_limit = at_least(1, amount(text)?)?,
+            "replace.relevance" => self.replace.relevance = switch(text)?,
+            "replace.relevance_threshold" => {
+                let score = text.trim().parse::<f64>().ok().filter(|score| (0.0..=1.0).contains(score));
+                self.replace.threshold = score.ok_or_else(|| format!("'{text}' is out of range; use 0 to 1"))?;
+            }
             "prune.protect_tokens" => self.prune.protect_tokens = share(text)?,
             "prune.min_savings" => self.prune.min_savings = share(text)?,
             "prune.min_result_tokens" => self.prune.min_result_tokens = share(text)?,

@@ -160,6 +160,8 @@ fn compact_prints_what_its_schema_says() {
         &["compact", "-n", "--keep-recent-tokens", "200", "--strategy", "off", "--trigger", "manual"],
         &["compact", "-n", "--enabled", "false"],
         &["compact", "-n", "--keep-from", "no-such-id", "--trigger", "manual"],
+        &["compact", "-n", "--strategy", "replace", "--trigger", "manual", "--relevance", "--relevance-threshold", "0.6"],
+        &["compact", "-n", "--strategy", "replace", "--trigger", "manual", "--drop-branches", "--context-limit", "400"],
     ];
     for call in calls {
         let lines = lines(&epitome(call, &sessions).stdout);
@@ -373,7 +375,7 @@ fn the_lists_of_the_schemas_are_those_of_the_code() {
     assert_eq!(strings(&receipt["action"]["enum"]), names!(Action by name: Compacted, Promoted, Nothing, Refused));
     let triggers = names!(Reason by name: Manual, Overflow, Incomplete, Threshold, Idle);
     assert_eq!(strings(&compact["$defs"]["triggers"]["properties"]["reason"]["enum"]), triggers);
-    let left_out = names!(LeftOut by code: FailedTurn, Excluded, Useless, Frames);
+    let left_out = names!(LeftOut by code: FailedTurn, Excluded, Useless, Frames, OldReminder, Irrelevant);
     assert_eq!(strings(&receipt["dropped"]["items"]["properties"]["why"]["enum"]), left_out);
     let reasons = strings(&compact["$defs"]["reason"]["enum"]);
     assert!(reasons.is_superset(&nothing));

@@ -3,9 +3,10 @@
 use super::args::{Compact, Strategy, When};
 use super::batch::{self, Item, Output, Said, Tally};
 use super::making::{self, Maker};
-use super::{Status, Writer, json as out, output, show};
+use super::{Status, Usage, Writer, json as out, output, show};
+use crate::engine::replace::ReplaceSettings;
 use crate::hooks::Hooks;
-use crate::run::{Action, CompactJob, RunError, Services, Trigger};
+use crate::run::{self, Action, CompactJob, RunError, Services, Trigger};
 use crate::settings::Settings;
 
 /// Runs the command.
@@ -15,6 +16,7 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
     let now = super::now(common)?;
     let items = batch::items(common)?;
     let writer = Writer::of(&args.write, &items)?;
+    check(args)?;
     let context = match &args.context_file {
         Some(file) => {
             let text = std::fs::read_to_string(file)
@@ -40,6 +42,24 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
     Ok(making::with_hooks(status, &args.hooking, &hooks))
 }
 
+/// What the flags mean together.
+fn check(args: &Compact) -> anyhow::Result<()> {
+    if args.strategy == Strategy::Replace {
+        for (given, flag) in [(args.keep_from.is_some(), "--keep-from"), (args.allow_growth, "--allow-growth")] {
+            if given {
+                return Err(Usage::new(
+                    format!("{flag} is not for --strategy replace"),
+                    "a replaced history keeps only instructions and reminders, and --context-limit is its size test",
+                ));
+            }
+        }
+    } else if args.replace.drop_branches || !args.replace.retain_custom.is_empty() {
+        let flag = if args.replace.drop_branches { "--drop-branches" } else { "--retain-custom" };
+        return Err(Usage::new(format!("{flag} is for --strategy replace"), "other strategies leave branches and messages where they are"));
+    }
+    Ok(())
+}
+
 struct Work<'a> {
     args: &'a Compact,
     writer: &'a Writer<'a>,
@@ -62,7 +82,7 @@ impl Work<'_> {
             target,
             leaf: common.leaf.clone(),
             trigger: self.trigger(),
-            off: args.strategy == Strategy::Off,
+            strategy: self.strategy(),
             keep_recent: settings.keep_recent_tokens,
             keep_from: args.keep_from.clone(),
             tokenizer: settings.tokenizer,
@@ -78,7 +98,7 @@ impl Work<'_> {
         let summarizer = self.maker.make(&note);
         let services =
             Services { now: self.now.to_owned(), summarizer: summarizer.as_ref(), progress: &progress, hooks: self.hooks, note: &note };
-        let done = crate::run::compact(&job, &services)?;
+        let done = run::compact(&job, &services)?;
         progress("");
         let mut err = String::new();
         if !common.quiet && !common.json {
@@ -105,6 +125,18 @@ impl Work<'_> {
         let saved = receipt.counted.0.zip(receipt.counted.1).filter(|_| receipt.action == Action::Compacted);
         let tokens = saved.map_or(0, |(before, after)| before.saturating_sub(after));
         Ok(Said { out, err, status }.tallied(Tally { action: receipt.action.name(), changed, tokens, bytes: 0 }))
+    }
+
+    fn strategy(&self) -> run::Strategy {
+        match self.args.strategy {
+            Strategy::ContextFull => run::Strategy::ContextFull,
+            Strategy::Replace => run::Strategy::Replace(ReplaceSettings {
+                retain_custom: self.args.replace.retain_custom.clone(),
+                drop_branches: self.args.replace.drop_branches,
+                ..self.settings.replace.clone()
+            }),
+            Strategy::Off => run::Strategy::Off,
+        }
     }
 
     fn trigger(&self) -> Trigger {

@@ -84,7 +84,7 @@ pub(super) fn cut(object: &mut Map<String, Value>, session: &Session, path: &[Ix
         })
     });
     object.insert("cut".to_owned(), value.unwrap_or_default());
-    object.insert("cut_reason".to_owned(), found.err().map_or(Value::Null, Value::from));
+    object.insert("cut_reason".to_owned(), found.err().filter(|reason| !reason.is_empty()).map_or(Value::Null, Value::from));
 }
 
 /// `files`.
@@ -193,6 +193,10 @@ pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
         ("summary", summary(&done.session, done.summary.as_ref())),
     ];
     object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
+    if let Some(r) = &done.replacement {
+        let about = json!({"instructions": r.instructions, "reminders": r.reminders, "tokens": r.tokens, "limit": r.limit, "other_branches": r.other_branches});
+        object.insert("replacement".to_owned(), about);
+    }
 }
 
 /// `prune`: what pruning does or would do; `saved_bytes` is known only when the lines were made, `size` only when measures

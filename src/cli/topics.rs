@@ -52,6 +52,9 @@ epitome inspect --show settings prints every value with the place it came from.
   archive_dir         --archive-dir         EPITOME_ARCHIVE_DIR         folder; SESSION.archive beside each session
 
   branch.token_budget        --token-budget         EPITOME_BRANCH_TOKEN_BUDGET        tokens; window less 16384
+  replace.context_limit        --context-limit        EPITOME_REPLACE_CONTEXT_LIMIT        tokens; 20000
+  replace.relevance            --relevance            EPITOME_REPLACE_RELEVANCE            true, false; false
+  replace.relevance_threshold  --relevance-threshold  EPITOME_REPLACE_RELEVANCE_THRESHOLD  0 to 1; 0.5
   prune.protect_tokens       --protect-tokens       EPITOME_PRUNE_PROTECT_TOKENS       tokens, or percent of the window; 40000
   prune.min_savings          --min-savings          EPITOME_PRUNE_MIN_SAVINGS          tokens, or percent of the window; 20000
   prune.min_result_tokens    --min-result-tokens    EPITOME_PRUNE_MIN_RESULT_TOKENS    tokens, or percent of the window; 50
@@ -148,7 +151,8 @@ inspect   overview:   session, leaf, path_entries, reachable, total, tokens, com
           prune:      prune                 revisions: revisions    triggers: triggers
 compact   action (compacted, promoted, nothing, refused), reason, entry_id, continue_id, strategy, summarizer,
           counted_before, counted_after, tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
-          pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary
+          pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary,
+          replacement (instructions, reminders, tokens, limit, other_branches)
 prune     action (pruned, repaired, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision,
           restored_revision, dry_run, warnings, prune; with --repair: mended (code, line, id, what)
 branch-summary  branch (common_ancestor_id, entry_ids, messages, tokens), files, action (summarized, nothing, refused), reason,

@@ -88,7 +88,7 @@ pub fn files_of(session: &Session, path: &[Ix], cut: &Cut) -> io::Result<Files> 
     files::of_compaction(session, cut.previous.and_then(|at| path.get(at)).copied(), &touched)
 }
 
-fn read_previous(session: &Session, ix: Ix) -> io::Result<Previous> {
+pub(super) fn read_previous(session: &Session, ix: Ix) -> io::Result<Previous> {
     debug_assert_eq!(session[ix].kind, Kind::Compaction);
     let payload = session.read(ix)?;
     let text = payload.text();

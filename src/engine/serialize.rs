@@ -15,6 +15,8 @@ use crate::text;
 /// Tags and budgets of one form of the text.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
+    /// How speakers, calls, results and images are written.
+    pub tags: &'static Tags,
     /// Chars of a tool result that are kept; the rest is counted in a marker.
     pub result_chars: usize,
     /// Whether thinking is told. Anthropic's models refuse text that quotes it.
@@ -52,9 +54,74 @@ impl Budgets {
 
 impl Default for Form {
     fn default() -> Self {
-        Form { result_chars: RESULT_CHARS, thinking: true, frames: None }
+        Form { tags: &BLOCKS, result_chars: RESULT_CHARS, thinking: true, frames: None }
     }
 }
+
+impl Form {
+    /// The transcript of which a replacement history is summarized: a line for each item, nothing cut, no thinking.
+    #[must_use]
+    pub fn transcript() -> Form {
+        Form { tags: &LINES, result_chars: usize::MAX, thinking: false, frames: None }
+    }
+}
+
+/// How a form writes what messages are made of. The texts that are passed in are clean already.
+#[derive(Debug)]
+pub struct Tags {
+    /// What the person said, and summaries, which reach a model as the person's words.
+    user: &'static str,
+    /// What the agent or an extension told the model.
+    developer: &'static str,
+    /// The system prompt.
+    system: &'static str,
+    assistant: &'static str,
+    thinking: &'static str,
+    /// A call by its id and name.
+    call: fn(id: &str, name: &str, args: &Json<'_>) -> String,
+    /// What a call with this id gave back.
+    result: fn(id: &str, text: &str) -> String,
+    /// An image of a type, from this source.
+    image: fn(mime: &str, data: &str) -> String,
+    /// Whether images stand in the block of their message, or in blocks of their own.
+    inline_images: bool,
+    /// What stands between two blocks.
+    seam: &'static str,
+}
+
+/// Blocks with tags, a blank line between.
+static BLOCKS: Tags = Tags {
+    user: "[User]: ",
+    developer: "[User]: ",
+    system: "[User]: ",
+    assistant: "[Assistant]: ",
+    thinking: "[Think]: ",
+    call: |_, name, args| {
+        let args: Vec<String> = args.members().iter().map(|(key, value)| format!("{key}={}", value.to_text())).collect();
+        format!("[Tool Call]: {}({})", clean(name), clean(&args.join(", ")))
+    },
+    result: |_, text| format!("[Tool Result]: {text}"),
+    image: |mime, _| format!("[Image: {mime}]"),
+    inline_images: false,
+    seam: "\n\n",
+};
+
+/// Lines with the roles of a provider's items.
+static LINES: Tags = Tags {
+    user: "user: ",
+    developer: "developer: ",
+    system: "system: ",
+    assistant: "Assistant: ",
+    thinking: "Assistant: ",
+    call: |id, name, args| format!("Function call ({}): {}({})", clean(id), clean(name), clean(&args.to_text())),
+    result: |id, text| format!("Function call output ({}): {text}", clean(id)),
+    image: |mime, data| {
+        let source = if data.starts_with("blob:") { data.to_owned() } else { format!("[{mime}, {} bytes]", data.len() / 4 * 3) };
+        format!("<image src=\"{}\" />", clean(&source))
+    },
+    inline_images: true,
+    seam: "\n",
+};
 
 /// Chars of a tool result that a summarizer sees: what the agents take.
 pub const RESULT_CHARS: usize = 2_000;
@@ -74,6 +141,10 @@ pub enum LeftOut {
     Useless,
     /// The message carries frames, whose text is told as what came before.
     Frames,
+    /// Of reminders only the newest are looked at.
+    OldReminder,
+    /// Not relevant enough to what comes next.
+    Irrelevant,
 }
 
 impl LeftOut {
@@ -85,6 +156,8 @@ impl LeftOut {
             LeftOut::Excluded => "excluded",
             LeftOut::Useless => "useless",
             LeftOut::Frames => "frames",
+            LeftOut::OldReminder => "old_reminder",
+            LeftOut::Irrelevant => "irrelevant",
         }
     }
 }
@@ -96,6 +169,11 @@ pub struct Selection {
     pub told: Vec<Ix>,
     /// The messages that are not, and why.
     pub left_out: Vec<(Ix, LeftOut)>,
+    /// How many of `told` hang together, one after the other: calls with their results. Text that must be split is split
+    /// between these. Empty: nothing is known of groups.
+    pub groups: Vec<usize>,
+    /// Messages of `told` whose content the previous summary holds already. Who updates that summary leaves them out.
+    pub covered: HashSet<Ix>,
     /// Calls that go with their useless results.
     silent_calls: HashSet<(Ix, Sym)>,
 }
@@ -135,9 +213,25 @@ impl Selection {
     pub fn tells_call(&self, session: &Session, message: Ix, call: &str) -> bool {
         session.sym_of(call).is_none_or(|call| !self.silent_calls.contains(&(message, call)))
     }
+
+    /// The same without what the previous summary holds already.
+    #[must_use]
+    pub fn fresh(&self) -> Selection {
+        Selection { told: self.told.iter().copied().filter(|ix| !self.covered.contains(ix)).collect(), groups: Vec::new(), ..self.clone() }
+    }
+
+    /// The groups as two halves by their number, the first with the odd one; `None` when there are less than two.
+    #[must_use]
+    pub fn halves(&self) -> Option<(Selection, Selection)> {
+        let first = self.groups.len().div_ceil(2);
+        let (one, two) = self.groups.split_at_checked(first).filter(|(_, two)| !two.is_empty())?;
+        let (told_one, told_two) = self.told.split_at_checked(one.iter().sum())?;
+        let half = |told: &[Ix], groups: &[usize]| Selection { told: told.to_vec(), groups: groups.to_vec(), ..self.clone() };
+        Some((half(told_one, one), half(told_two, two)))
+    }
 }
 
-/// The text of messages: blocks with tags, a blank line between.
+/// The text of messages: their blocks with the form's tags and seams.
 ///
 /// # Errors
 /// When an entry cannot be read.
@@ -147,7 +241,7 @@ pub fn serialize(session: &Session, selection: &Selection, form: Form) -> io::Re
         session.with_message(ix, |message| {
             for part in parts(message, form, |call| selection.tells_call(session, ix, call)) {
                 if !out.is_empty() {
-                    out.push_str("\n\n");
+                    out.push_str(form.tags.seam);
                 }
                 out.push_str(&part);
             }
@@ -162,44 +256,53 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
         return printed_parts(message, form, &budgets, tells_call);
     }
     let mut parts = Vec::new();
+    let tags = form.tags;
+    let mut images: Vec<String> = Vec::new();
+    for block in &message.blocks {
+        if let Block::Image { mime, data } = block {
+            images.push((tags.image)(mime, data));
+        }
+    }
+    let with_images = |text: String, images: &mut Vec<String>| {
+        let inside = if tags.inline_images { std::mem::take(images) } else { Vec::new() };
+        std::iter::once(text).chain(inside).filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n")
+    };
     match message.role {
         Role::ToolResult => {
             let text = clean(&message.text());
-            parts.push(format!("[Tool Result]: {}", clip_result(&text, form.result_chars)));
+            let text = with_images(clip_result(&text, form.result_chars), &mut images);
+            parts.push((tags.result)(message.call_id.as_deref().unwrap_or_default(), &text));
         }
         Role::BashExecution | Role::PythonExecution => {
-            parts.push(format!("[User]: {}", execution(message, |output| clip_result(output, form.result_chars))));
+            parts.push(format!("{}{}", tags.user, execution(message, |output| clip_result(output, form.result_chars))));
         }
         Role::Assistant => {
             let mut calls = Vec::new();
             for block in &message.blocks {
                 match block {
-                    Block::Text(text) if !text.trim().is_empty() => parts.push(format!("[Assistant]: {}", clean(text))),
+                    Block::Text(text) if !text.trim().is_empty() => parts.push(format!("{}{}", tags.assistant, clean(text))),
                     Block::Thinking { text, .. } if form.thinking && !text.trim().is_empty() => {
-                        parts.push(format!("[Think]: {}", clean(text)))
+                        parts.push(format!("{}{}", tags.thinking, clean(text)))
                     }
-                    Block::Call(call) if tells_call(&call.id) => {
-                        let args: Vec<String> =
-                            call.args.members().iter().map(|(key, value)| format!("{key}={}", value.to_text())).collect();
-                        calls.push(format!("[Tool Call]: {}({})", clean(&call.name), clean(&args.join(", "))));
-                    }
+                    Block::Call(call) if tells_call(&call.id) => calls.push((tags.call)(&call.id, &call.name, &call.args)),
                     _ => {}
                 }
             }
             parts.extend(calls);
         }
-        _ => {
-            let text = message.text();
-            if !text.trim().is_empty() {
-                parts.push(format!("[User]: {}", clean(&text)));
+        role => {
+            let tag = match role {
+                Role::System => tags.system,
+                Role::Developer | Role::Custom | Role::HookMessage => tags.developer,
+                _ => tags.user,
+            };
+            let text = with_images(clean(&message.text()), &mut images);
+            if !text.is_empty() {
+                parts.push(format!("{tag}{text}"));
             }
         }
     }
-    for block in &message.blocks {
-        if let Block::Image { mime, .. } = block {
-            parts.push(format!("[Image: {mime}]"));
-        }
-    }
+    parts.extend(images);
     parts
 }
 
@@ -303,6 +406,10 @@ mod tests {
     use crate::session::Source;
 
     fn serialized(messages: &[&str]) -> String {
+        serialized_as(messages, Form::default())
+    }
+
+    fn serialized_as(messages: &[&str], form: Form) -> String {
         let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
         for (n, message) in messages.iter().enumerate() {
             let parent = if n == 0 { "null".to_owned() } else { format!("\"{}\"", n - 1) };
@@ -310,7 +417,7 @@ mod tests {
         }
         let session = Session::open(Source::memory(text.into_bytes())).unwrap();
         let path = session.active_path().entries;
-        serialize(&session, &select(&session, &path, &path), Form::default()).unwrap()
+        serialize(&session, &select(&session, &path, &path), form).unwrap()
     }
 
     #[test]
@@ -323,6 +430,40 @@ mod tests {
         ]);
         let want = "[User]: ask\n\n[Think]: hm\n\n[Assistant]: yes\n\n[Tool Call]: read(path=\"a.rs\", n=1)\n\n[Tool Result]: fn a() {}\n\n[User]: Ran `ls`\na.rs\n(exit code 2)";
         assert_eq!(text, want);
+    }
+
+    #[test]
+    fn a_transcript_has_one_line_for_each_item_and_none_for_empty_ones() {
+        let long = "x".repeat(3_000);
+        let messages = [
+            r#"{"role":"system","content":"be brief"}"#.to_owned(),
+            r#"{"role":"developer","content":"policy"}"#.to_owned(),
+            r#"{"role":"user","content":[{"type":"text","text":"ask"},{"type":"image","mimeType":"image/png","data":"AAAABBBB"}]}"#.to_owned(),
+            r#"{"role":"user","content":"  "}"#.to_owned(),
+            r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"a.rs","n":1}},{"type":"text","text":"yes"}]}"#.to_owned(),
+            format!(r#"{{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{{"type":"text","text":"{long}"}}]}}"#),
+            r#"{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"blob:sha256:ab"}]}"#.to_owned(),
+        ];
+        let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+        let text = serialized_as(&messages, Form::transcript());
+        let want = format!(
+            "system: be brief\ndeveloper: policy\nuser: ask\n<image src=\"[image/png, 6 bytes]\" />\nAssistant: yes\nFunction call (c1): read({{\"path\":\"a.rs\",\"n\":1}})\nFunction call output (c1): {long}\nuser: <image src=\"blob:sha256:ab\" />"
+        );
+        assert_eq!(text, want);
+    }
+
+    #[test]
+    fn halves_split_between_groups_and_the_first_has_the_odd_one() {
+        let all = |groups: &[usize]| Selection {
+            told: (0..groups.iter().sum::<usize>() as u32).map(Ix).collect(),
+            groups: groups.to_vec(),
+            ..Selection::default()
+        };
+        let (one, two) = all(&[1, 3, 2]).halves().unwrap();
+        assert_eq!((one.told.len(), two.told.len()), (4, 2));
+        assert_eq!((one.groups, two.groups), (vec![1, 3], vec![2]));
+        assert_eq!(two.told, [Ix(4), Ix(5)]);
+        assert!(all(&[5]).halves().is_none() && all(&[]).halves().is_none());
     }
 
     #[test]

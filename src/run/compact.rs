@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use super::hooked::{self, Asking, Verdict};
 use super::open::{Input, Opened, open};
 use super::receipt::{Action, Receipt};
+use super::replace::Replacement;
 use super::rewrite::{append, write_unchanged};
 use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
+use crate::engine::replace::ReplaceSettings;
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Promoted, Reason};
 use crate::hooks::Compacting;
@@ -33,6 +35,29 @@ pub enum Trigger {
     Off,
 }
 
+/// How a context is made smaller.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Strategy {
+    /// A summary of what is old, appended.
+    ContextFull,
+    /// Instructions, reminders and one new reminder instead of everything.
+    Replace(ReplaceSettings),
+    /// Only report.
+    Off,
+}
+
+impl Strategy {
+    /// The name in flags and JSON.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Strategy::ContextFull => "context-full",
+            Strategy::Replace(_) => "replace",
+            Strategy::Off => "off",
+        }
+    }
+}
+
 /// What is to be done with one session.
 #[derive(Debug, Clone)]
 pub struct CompactJob {
@@ -44,8 +69,8 @@ pub struct CompactJob {
     pub leaf: Option<String>,
     /// When.
     pub trigger: Trigger,
-    /// Only report (`--strategy off`).
-    pub off: bool,
+    /// How.
+    pub strategy: Strategy,
     /// Tokens to keep.
     pub keep_recent: u64,
     /// The message to keep from.
@@ -79,6 +104,15 @@ pub struct Done {
     pub amounts: Option<Amounts>,
     /// The words and their tokens, when there are any.
     pub summary: Option<(Summary, u64)>,
+    /// What a replacement history is made of, when there is one.
+    pub replacement: Option<Replacement>,
+}
+
+impl Done {
+    /// A run that came to no plan.
+    pub(super) fn without_plan(receipt: Receipt, session: Session) -> Done {
+        Done { receipt, plan: None, session, amounts: None, summary: None, replacement: None }
+    }
 }
 
 /// Runs one compaction.
@@ -103,7 +137,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     let path = opened.path(job.leaf.as_deref())?;
     let session = &opened.session;
     let mut receipt = Receipt {
-        strategy: if job.off { "off" } else { "context-full" },
+        strategy: job.strategy.name(),
         dry_run: matches!(job.target, Target::Nowhere),
         bytes: (session.source().len(), None),
         ..Receipt::default()
@@ -115,9 +149,11 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         receipt.bytes.1 = Some(receipt.bytes.0);
         receipt
     };
-    if path.entries.is_empty() {
+    // A replacement makes a generation of whatever there is, but a file without a header is no session yet.
+    let may_be_empty = matches!((&job.strategy, &job.trigger), (Strategy::Replace(_), Trigger::Manual)) && session.header_entry().is_some();
+    if path.entries.is_empty() && !may_be_empty {
         let receipt = nothing(receipt, "empty", "there is no entry");
-        return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
+        return unchanged(job, Done::without_plan(receipt, opened.session));
     }
     let mut counter = Counter::new(session, job.tokenizer, Effort::Receipt);
     let fired = match &job.trigger {
@@ -134,7 +170,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         // Whatever is wrong with a session that nothing is to be written to, it is no failure of this run.
         Err((reason, why)) => {
             let receipt = nothing(receipt, reason, why);
-            return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
+            return unchanged(job, Done::without_plan(receipt, opened.session));
         }
     };
     may_append(session, &path)?;
@@ -143,8 +179,11 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     receipt.will_retry = reason.will_retry();
     let entries = path.entries.get(..end).unwrap_or_default();
     receipt.promotion = promotion;
-    if let Some(promoted) = receipt.promotion.clone().filter(|_| !job.off && !entries.is_empty()) {
+    if let Some(promoted) = receipt.promotion.clone().filter(|_| job.strategy != Strategy::Off && !entries.is_empty()) {
         return promote(job, services, opened, entries, &promoted, receipt);
+    }
+    if let Strategy::Replace(settings) = &job.strategy {
+        return super::replace::attempt(job, settings, services, &opened, (&path.entries, entries), receipt);
     }
 
     (services.progress)("planning");
@@ -153,7 +192,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         Ok(plan) => plan,
         Err(why) => {
             let receipt = nothing(receipt, why.code(), why.text());
-            return unchanged(job, Done { receipt, plan: None, session: opened.session, amounts: None, summary: None });
+            return unchanged(job, Done::without_plan(receipt, opened.session));
         }
     };
     let dry = receipt.dry_run;
@@ -163,7 +202,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         Asking { session, path: &name, reason: reason.name(), will_retry: receipt.will_retry, strategy, focus: job.focus.as_deref() };
     let mut plan = plan;
     let mut given = None;
-    if !job.off && !dry {
+    if job.strategy != Strategy::Off && !dry {
         match asking.before_compact(&plan, services)? {
             Verdict::GoOn => {}
             Verdict::Given(answer) => {
@@ -178,7 +217,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
                 receipt.action = Action::Refused;
                 receipt.reason = Some("cancelled");
                 receipt.why = Some("a hook cancelled it".to_owned());
-                let done = Done { receipt, plan: Some(plan), session: opened.session, amounts: None, summary: None };
+                let done = Done { plan: Some(plan), ..Done::without_plan(receipt, opened.session) };
                 return unchanged(job, done);
             }
         }
@@ -191,16 +230,16 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     receipt.counted.0 = Some(plan.estimate.counted.tokens);
     receipt.tokens.0 = Some(plan.estimate.reported.unwrap_or(plan.estimate.context));
     receipt.estimated = plan.estimate.counted.estimated;
-    if job.off {
+    if job.strategy == Strategy::Off {
         let receipt = nothing(receipt, "off", "the strategy is off");
-        return unchanged(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary: None });
+        return unchanged(job, Done { plan: Some(plan), amounts, ..Done::without_plan(receipt, opened.session) });
     }
 
     receipt.summarizer = Some(services.summarizer.name());
     if dry && services.summarizer.sends() {
         // What a provider would say is not known, and it is not asked.
         receipt.action = Action::Compacted;
-        return Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary: None }));
+        return Ok(Some(Done { plan: Some(plan), amounts, ..Done::without_plan(receipt, opened.session) }));
     }
     (services.progress)("summarizing");
     test_delay();
@@ -262,7 +301,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         receipt.reason = Some("no_gain");
         receipt.why = Some(format!("the context would not shrink: {} tokens before, {counted_after} after", before.tokens));
         receipt.bytes.1 = Some(receipt.bytes.0);
-        return unchanged(job, Done { receipt, plan: Some(plan), session: opened.session, amounts, summary });
+        return unchanged(job, Done { plan: Some(plan), amounts, summary, ..Done::without_plan(receipt, opened.session) });
     }
 
     receipt.action = Action::Compacted;
@@ -284,7 +323,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     if !dry {
         receipt.warnings.extend(hooked::compacted(services, &name, &line, draft.extra.from_extension));
     }
-    Ok(Some(Done { receipt, plan: Some(plan), session: opened.session, amounts, summary }))
+    Ok(Some(Done { plan: Some(plan), amounts, summary, ..Done::without_plan(receipt, opened.session) }))
 }
 
 /// Switches to the model that holds the context, instead of compacting it.
@@ -314,7 +353,7 @@ fn promote(
     receipt.bytes.1 = Some(written.bytes);
     receipt.archive_revision = written.revision;
     receipt.warnings.extend(written.warnings);
-    Ok(Some(Done { receipt, plan: None, session: opened.session, amounts: None, summary: None }))
+    Ok(Some(Done::without_plan(receipt, opened.session)))
 }
 
 /// What the agent is told where it should go on by itself.
@@ -404,6 +443,11 @@ fn prefix_share(session: &Session, plan: &Plan, budget: u64) -> u64 {
     (budget.saturating_mul(prefix) / (history + prefix).max(1)).clamp(budget * 8 / 100, budget * 30 / 100)
 }
 
+/// Lines of context without secrets. Lines of one file may be lines of one key, so they are masked together.
+pub(super) fn masked_lines(lines: &[String]) -> Vec<String> {
+    Redactor::secrets().redact(&lines.join("\n")).text.lines().map(str::to_owned).collect()
+}
+
 /// Makes the words of a plan.
 ///
 /// # Errors
@@ -419,8 +463,7 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
         (true, true) => prefix_share(session, plan, budget),
         (true, false) => budget,
     };
-    // Lines of one file may be lines of one key, so they are masked together.
-    let context: Vec<String> = Redactor::secrets().redact(&words.context.join("\n")).text.lines().map(str::to_owned).collect();
+    let context = masked_lines(words.context);
     let request = Request {
         session,
         selection: &plan.history,
@@ -452,7 +495,7 @@ pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words:
 }
 
 /// Tokens of the predicted context; what is kept was mostly counted before.
-fn count_after(counter: &mut Counter<'_>, before: &Session, after: &Session, context: &Context) -> io::Result<u64> {
+pub(super) fn count_after(counter: &mut Counter<'_>, before: &Session, after: &Session, context: &Context) -> io::Result<u64> {
     let mut sum = 0;
     for item in &context.items {
         let known = (item.edit.is_none() && !item.partial && item.role != Role::CompactionSummary && item.role != Role::System)
@@ -490,7 +533,7 @@ fn descends(session: &Session, ix: Ix, ancestor: &str) -> bool {
 }
 
 /// Debug builds wait here when asked to, so that tests can show what others may do meanwhile.
-fn test_delay() {
+pub(super) fn test_delay() {
     #[cfg(debug_assertions)]
     if let Some(ms) = std::env::var("EPITOME_TEST_SUMMARIZER_DELAY_MS").ok().and_then(|ms| ms.parse().ok()) {
         std::thread::sleep(std::time::Duration::from_millis(ms));

@@ -13,15 +13,17 @@ pub mod open;
 pub mod prune;
 pub mod receipt;
 mod repair;
+pub mod replace;
 pub mod rewrite;
 
 pub use branch::{BranchDone, BranchJob, branch_summary};
-pub use compact::{CompactJob, Done, Trigger, compact};
+pub use compact::{CompactJob, Done, Strategy, Trigger, compact};
 pub use export::{ExportDone, ExportJob, export};
 pub use inspect::{InspectJob, Report, Wanted, inspect};
 pub use open::{Input, Opened, open};
 pub use prune::{PruneDone, PruneJob, prune};
 pub use receipt::{Action, Receipt};
+pub use replace::Replacement;
 pub use rewrite::Archiving;
 
 use std::fs::File;
@@ -114,6 +116,16 @@ pub enum RunError {
         /// What to do.
         hint: String,
     },
+    /// A replacement history is larger than it may be.
+    #[error("{what} {tokens} tokens, more than the limit of {limit}")]
+    OverLimit {
+        /// What has so many, with its verb.
+        what: &'static str,
+        /// Its tokens.
+        tokens: u64,
+        /// How many there may be.
+        limit: u64,
+    },
     /// The request itself makes no sense for this session.
     #[error("{message}")]
     Refused {
@@ -146,6 +158,7 @@ impl RunError {
             RunError::Archive(_) => "io",
             RunError::Cut { .. } => "no_candidate",
             RunError::Damaged { code, .. } => code,
+            RunError::OverLimit { .. } => "over_limit",
             RunError::Refused { .. } => "refused",
             RunError::Restless => "changed",
             RunError::Unsound(_) => "unsound",
@@ -167,6 +180,7 @@ impl RunError {
         match self {
             RunError::Store(error) => error.hint(),
             RunError::Cut { hint, .. } | RunError::Damaged { hint, .. } => Some(hint.clone()),
+            RunError::OverLimit { .. } => Some("nothing was written; allow more with --context-limit".to_owned()),
             RunError::Refused { hint, .. } => hint.clone(),
             RunError::Archive(ArchiveError::Missing { .. }) => {
                 Some("archives stand in SESSION.archive beside the session, or in the folder that --archive-dir names".to_owned())

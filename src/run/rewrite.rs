@@ -74,7 +74,7 @@ impl Past {
     }
 
     /// The archive of the session as it is; a replacement history begins a new generation.
-    fn plan<'a>(&'a self, kind: archive::Kind, archiving: &'a Archiving) -> Option<Plan<'a>> {
+    pub(super) fn plan<'a>(&'a self, kind: archive::Kind, archiving: &'a Archiving) -> Option<Plan<'a>> {
         let Archiving::To(folder) = archiving else { return None };
         Some(Plan {
             kind,
@@ -135,18 +135,23 @@ pub(super) fn rewrite_of(
     let mut check = |temp: &FsPath| verify(session, edit, plan.is_some(), temp);
     match replace(&order, &mut write, &mut check)? {
         Replaced::Stale => Ok(None),
-        Replaced::Done { bytes, archive, late } => {
-            let mut warnings = Vec::new();
-            if late > 0 {
-                warnings.push(format!("{late} bytes that another program appended at the last moment stand behind the new session"));
-            }
-            Ok(Some(Rewritten { bytes: bytes + late, revision: archive.map(|reference| reference.revision), warnings }))
+        Replaced::Done { bytes, archive, late } => Ok(Some(Rewritten::done(bytes, archive.as_ref(), late))),
+    }
+}
+
+impl Rewritten {
+    /// A session of so many bytes, its archive, and what others wrote at the last moment.
+    pub(super) fn done(bytes: u64, archive: Option<&Reference>, late: u64) -> Rewritten {
+        let mut warnings = Vec::new();
+        if late > 0 {
+            warnings.push(format!("{late} bytes that another program appended at the last moment stand behind the new session"));
         }
+        Rewritten { bytes: bytes + late, revision: archive.map(|reference| reference.revision), warnings }
     }
 }
 
 /// Bytes that a reference takes, generously.
-const REFERENCE_ROOM: u64 = 4_096;
+pub(super) const REFERENCE_ROOM: u64 = 4_096;
 
 /// The same edit with the reference put before the last entry of the file, so that the leaf stays the leaf.
 fn referring(session: &Session, edit: &Edit, reference: &Reference, now: &str) -> io::Result<Edit> {
@@ -188,14 +193,20 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
     if leaf.is_some() && leaf != after.leaf().map(|ix| after.id(ix)) && removed == 0 && edit.appended.is_none() {
         return Err("its last entry is another one".to_owned());
     }
-    let errors = |session: &Session| -> io::Result<BTreeMap<&'static str, usize>> {
+    no_worse(before, &after)
+}
+
+/// Whether a new session has no errors that the old one has not.
+pub(super) fn no_worse(before: &Session, after: &Session) -> Result<(), String> {
+    let errors = |session: &Session| -> Result<BTreeMap<&'static str, usize>, String> {
         let mut count = BTreeMap::new();
-        for problem in problems::of_structure(session, &session.active_path())?.into_iter().filter(|p| p.severity == Severity::Error) {
+        let found = problems::of_structure(session, &session.active_path()).map_err(|e| format!("it cannot be read back: {e}"))?;
+        for problem in found.into_iter().filter(|p| p.severity == Severity::Error) {
             *count.entry(problem.code.name()).or_insert(0) += 1;
         }
         Ok(count)
     };
-    let (old, new) = (errors(before).map_err(|e| read(&e))?, errors(&after).map_err(|e| read(&e))?);
+    let (old, new) = (errors(before)?, errors(after)?);
     match new.iter().find(|(code, count)| old.get(*code).unwrap_or(&0) < *count) {
         Some((code, _)) => Err(format!("it would have a problem that it has not now: {code}")),
         None => Ok(()),

@@ -176,15 +176,29 @@ pub fn spliced(text: &str, range: Range<usize>, value: &str) -> Option<String> {
 /// The record with another parent.
 #[must_use]
 pub fn with_parent(record: &str, parent: Option<&str>) -> Option<String> {
-    let value = serde_json::to_string(&parent).ok()?;
-    match member(record, "parentId") {
-        Some(range) => spliced(record, range, &value),
-        None => {
-            let open = record.find('{')? + 1;
-            let comma = if record.get(open..)?.trim_start().starts_with('}') { "" } else { "," };
-            spliced(record, open..open, &format!("\"parentId\":{value}{comma}"))
-        }
+    String::from_utf8(bytes_with_parent(record.as_bytes(), parent)?).ok()
+}
+
+/// The same for a record whose bytes need mending before they are text; they stay what they are.
+#[must_use]
+pub fn bytes_with_parent(record: &[u8], parent: Option<&str>) -> Option<Vec<u8>> {
+    // A byte for a byte, so that places in the text are places in the record.
+    let mut plain = String::with_capacity(record.len());
+    for chunk in record.utf8_chunks() {
+        plain.extend(chunk.valid().chars().map(|c| if c.is_ascii_control() { ' ' } else { c }));
+        plain.extend(std::iter::repeat_n('?', chunk.invalid().len()));
     }
+    let value = serde_json::to_string(&parent).ok()?;
+    let (range, new) = match member(&plain, "parentId") {
+        Some(range) if plain.get(range.clone()) == Some(value.as_str()) => return Some(record.to_vec()),
+        Some(range) => (range, value),
+        None => {
+            let open = plain.find('{')? + 1;
+            let comma = if plain.get(open..)?.trim_start().starts_with('}') { "" } else { "," };
+            (open..open, format!("\"parentId\":{value}{comma}"))
+        }
+    };
+    Some([record.get(..range.start)?, new.as_bytes(), record.get(range.end..)?].concat())
 }
 
 impl Session {
@@ -451,6 +465,18 @@ mod tests {
         let mut edit = edit;
         edit.replace(a, "{}".to_owned());
         assert_eq!((session.record(&edit, a).unwrap().as_str(), edit.spliced.len()), ("{}", 0));
+    }
+
+    #[test]
+    fn a_new_parent_leaves_damaged_bytes_alone() {
+        let rows: [(&[u8], &[u8]); 3] = [
+            (b"{\"a\":\"\x80\xff\",\"parentId\":\"x\",\"b\":\"\xe2\x82\"}", b"{\"a\":\"\x80\xff\",\"parentId\":\"y\",\"b\":\"\xe2\x82\"}"),
+            (b"{\"a\":\"\\ud83d\",\"parentId\":null}", b"{\"a\":\"\\ud83d\",\"parentId\":\"y\"}"),
+            (b"{\"a\":\"x\ty\x01\",\"parentId\":\"y\"}", b"{\"a\":\"x\ty\x01\",\"parentId\":\"y\"}"),
+        ];
+        for (from, want) in rows {
+            assert_eq!(bytes_with_parent(from, Some("y")).unwrap(), want);
+        }
     }
 
     #[test]

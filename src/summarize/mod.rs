@@ -26,6 +26,8 @@ pub enum Purpose {
     Branch,
     /// A document from which the next session goes on.
     Handoff,
+    /// The reminder that stands for all of a replaced history. What is sent away or cut is its transcript.
+    Replacement,
 }
 
 /// What is to be summarized.
@@ -103,6 +105,11 @@ pub trait Summarizer {
     /// What its summaries took and left so far.
     fn account(&self) -> Account {
         Account::default()
+    }
+
+    /// How much some messages matter to what comes next, from 0 to 1; `None` when it cannot tell.
+    fn relevance(&self, _session: &Session, _messages: &Selection) -> Option<f64> {
+        None
     }
 }
 

@@ -18,12 +18,14 @@ impl Summarizer for Truncate {
     }
 
     fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError> {
-        let told = serialize(request.session, request.selection, Form::default())?;
+        let is_replacement = request.purpose == Purpose::Replacement;
+        let form = if is_replacement { Form::transcript() } else { Form::default() };
+        let told = serialize(request.session, request.selection, form)?;
         let all = match request.previous {
             Some(previous) if !previous.is_empty() && request.purpose == Purpose::History => format!("{previous}\n\n{told}"),
             _ => told,
         };
-        let quoted = text::escape::quote_headings(&all);
+        let quoted = if is_replacement { all.into() } else { text::escape::quote_headings(&all) };
         let mut kept = text::cut::clip(&quoted, BYTES);
         while !kept.is_empty() && request.tokenizer.count(kept) > request.budget {
             kept = text::cut::clip(kept, kept.len() * 7 / 8);

@@ -22,6 +22,7 @@ mod hooks;
 mod inspect;
 mod prune;
 mod repair;
+mod replace;
 mod revisions;
 #[path = "../common/run.rs"]
 mod run;

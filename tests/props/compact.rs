@@ -11,7 +11,7 @@ use epitome::engine::compaction::{self, Plan};
 use epitome::engine::cut::CutSettings;
 use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::engine::usage;
-use epitome::run::{Action, CompactJob, Done, Input, RunError, Services, Target, Trigger, compact};
+use epitome::run::{Action, CompactJob, Done, Input, RunError, Services, Strategy, Target, Trigger, compact};
 use epitome::session::Session;
 use epitome::summarize::truncate::Truncate;
 use epitome::summarize::{Line, Request, SummarizeError, Summarizer, Summary};
@@ -42,7 +42,7 @@ pub(crate) fn job(path: &Path, keep_recent: u64, allow_growth: bool) -> CompactJ
         target: Target::InPlace,
         leaf: None,
         trigger: Trigger::Manual,
-        off: false,
+        strategy: Strategy::ContextFull,
         keep_recent,
         keep_from: None,
         tokenizer: Tokenizer::Heuristic,

@@ -9,7 +9,8 @@ use super::{Common, Hooking, Summarizing, Write};
 /// Append a compaction: older messages are summarized, newer ones stay as they are
 ///
 /// One session is changed in place; several need --in-place and then are compacted only when their context asks for it.
-/// Standard input goes to standard output. Nothing that is in the file is changed.
+/// Standard input goes to standard output. Nothing that is in the file is changed, but by --strategy replace, which writes a
+/// much smaller file and archives the old one.
 #[derive(Debug, Args)]
 pub struct Compact {
     /// Input, output and settings
@@ -18,7 +19,7 @@ pub struct Compact {
     /// Where it writes
     #[command(flatten)]
     pub write: Write,
-    /// How to compact: context-full, off [default: context-full]
+    /// How to compact: context-full, replace, off [default: context-full]
     #[arg(long, value_enum, default_value_t = Strategy::ContextFull, value_name = "NAME", hide_default_value = true, hide_possible_values = true)]
     pub strategy: Strategy,
     /// When to compact: manual, auto, idle [default: manual for one session, auto for several]
@@ -45,13 +46,43 @@ pub struct Compact {
     /// Hooks
     #[command(flatten)]
     pub hooking: Hooking,
+    /// What a replacement history may be
+    #[command(flatten)]
+    pub replace: Replace,
+}
+
+/// Flags of --strategy replace
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Replacing the history (--strategy replace)")]
+pub struct Replace {
+    /// Most tokens of the whole result [default: 20000]
+    #[arg(long, value_name = "TOKENS")]
+    pub context_limit: Option<String>,
+    /// Leave out what the summarizer finds irrelevant [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub relevance: Option<String>,
+    /// The score from which messages are relevant, 0 to 1 [default: 0.5]
+    #[arg(long, value_name = "SCORE")]
+    pub relevance_threshold: Option<String>,
+    /// Keep an extension's messages of this type; may be given more than once [default: none]
+    #[arg(long, value_name = "TYPE")]
+    pub retain_custom: Vec<String>,
+    /// Leave other branches behind, in the archive [default: off]
+    #[arg(long)]
+    pub drop_branches: bool,
 }
 
 impl Compact {
     /// The settings that were given, by key.
     #[must_use]
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        [self.summarizing.given(), self.hooking.given()].concat()
+        let own = [
+            ("replace.context_limit", &self.replace.context_limit),
+            ("replace.relevance", &self.replace.relevance),
+            ("replace.relevance_threshold", &self.replace.relevance_threshold),
+        ];
+        let own = own.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect();
+        [self.summarizing.given(), self.hooking.given(), own].concat()
     }
 }
 
@@ -60,6 +91,8 @@ impl Compact {
 pub enum Strategy {
     /// A summary of what is old
     ContextFull,
+    /// Instructions, reminders and one new reminder instead of everything
+    Replace,
     /// Only report
     Off,
 }

@@ -116,6 +116,31 @@ pub(in crate::cli) fn branch(name: &str, done: &BranchDone, verbose: bool) -> St
     out
 }
 
+/// The line of a replaced history.
+fn replaced(out: &mut String, name: &str, done: &Done) {
+    let receipt = &done.receipt;
+    let Some(replacement) = &done.replacement else { return };
+    let about = if receipt.estimated { "≈ " } else { "" };
+    let verb = if receipt.dry_run { "would be replaced" } else { "replaced" };
+    let archived = receipt.archive_revision.map(|revision| format!("; the file as it was is revision {revision}")).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "{name}: {verb}: {about}{} → {} tokens; {} and {} kept, {} summarized{}; entry {}; {} → {}{archived}",
+        number(receipt.counted.0.unwrap_or(0)),
+        number(receipt.counted.1.unwrap_or(0)),
+        counted(replacement.instructions as u64, "instruction"),
+        counted(replacement.reminders as u64, "reminder"),
+        counted(receipt.summarized_messages as u64, "message"),
+        match replacement.other_branches {
+            0 => String::new(),
+            gone => format!(", {} of other branches left behind", counted(gone as u64, "entry")),
+        },
+        receipt.entry_id.as_deref().unwrap_or_default(),
+        bytes(receipt.bytes.0),
+        bytes(receipt.bytes.1.unwrap_or(0)),
+    );
+}
+
 /// The receipt of a compaction.
 pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> String {
     let receipt = &done.receipt;
@@ -123,6 +148,7 @@ pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> Stri
     let mut out = String::new();
     let about = if receipt.estimated { "≈ " } else { "" };
     match receipt.action {
+        Action::Compacted if done.replacement.is_some() => replaced(&mut out, &name, done),
         Action::Compacted => {
             let before = receipt.counted.0.unwrap_or(0);
             let after = receipt.counted.1.map_or_else(|| "unknown".to_owned(), number);

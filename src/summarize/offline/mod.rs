@@ -62,6 +62,9 @@ impl Summarizer for Offline {
     }
 
     fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError> {
+        // What the previous summary tells is not told again from where that stands.
+        let fresh = (request.previous.is_some() && !request.selection.covered.is_empty()).then(|| request.selection.fresh());
+        let request = &Request { selection: fresh.as_ref().unwrap_or(request.selection), ..*request };
         let folder = folder(request)?;
         let mut notes = read::Reader::new(request, &folder).read()?;
         let kept = kept_names(request, &notes)?;
