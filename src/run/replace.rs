@@ -140,7 +140,7 @@ fn words(job: &CompactJob, services: &Services<'_>, session: &Session, plan: &Re
         previous: plan.previous.as_deref(),
         kept: &[],
         prompt: None,
-        turn: None,
+        turn: &[],
         focus: job.focus.as_deref(),
         context: &context,
         budget: job.summary_tokens,
