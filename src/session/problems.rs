@@ -322,7 +322,8 @@ fn tree(findings: &mut Findings<'_>, path: &Path) {
             findings.at(Code::DanglingParent, ix, format!("the parent {parent} of {} is {what}; the path starts here", findings.id(ix)));
         }
     }
-    let has_message = |ix: &Ix| session[*ix].is_message();
+    // A summary is a message for the model, though nothing else is left of the path.
+    let has_message = |ix: &Ix| session[*ix].is_message() || session[*ix].kind == Kind::Compaction;
     if let Some(leaf) = path.leaf().filter(|leaf| Some(*leaf) == session.leaf())
         && !path.entries.iter().any(has_message)
         && session.nodes().any(|(_, e)| e.is_message())

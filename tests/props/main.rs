@@ -22,6 +22,7 @@ mod naive;
 mod reader;
 #[path = "../common/sessions.rs"]
 mod sessions;
+mod size;
 
 use epitome::session::{Ix, Session, Source};
 use proptest::prelude::ProptestConfig;

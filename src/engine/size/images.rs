@@ -103,6 +103,11 @@ pub fn placeholder(block: &str, done: &str) -> String {
     }
 }
 
+/// Whether a text is such a note. It stands for an image and is no text of the result that holds it.
+pub(super) fn is_note(text: &str) -> bool {
+    (text.starts_with("[Image dropped: ") || text.starts_with("[Image moved to ")) && text.ends_with(']')
+}
+
 /// The text block that stands for an image.
 pub(super) fn text_block(note: &str) -> String {
     serde_json::json!({"type": "text", "text": note}).to_string()

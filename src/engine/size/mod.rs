@@ -220,7 +220,7 @@ pub fn plan(counter: &mut Counter<'_>, base: Edit, order: &Order<'_>) -> io::Res
         if wants.nothing() {
             continue;
         }
-        let seen = in_context.contains(&ix);
+        let seen = in_context.contains(&ix).then_some(&context);
         records::change(&mut making, counter.tokenizer(), ix, &wants, &images, seen)?;
     }
     Ok(making.done(settings))

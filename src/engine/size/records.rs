@@ -11,7 +11,7 @@ use crate::engine::files::is_write;
 use crate::engine::prune::block_kind;
 use crate::engine::tokens::{IMAGE_TOKENS, Tokenizer};
 use crate::session::edit::{Splice, member, member_of, parts, without};
-use crate::session::{Ix, Json, Kind, Role};
+use crate::session::{Context, Ix, Json, Kind, Role};
 use crate::text::{mend_surrogates, middle};
 
 /// Bytes of `details` that are worth taking out. Shorter ones hold an exit code or a flag that agents show.
@@ -80,14 +80,14 @@ impl Changes<'_> {
     }
 }
 
-/// Plans what changes in the record of `ix`; `seen` tells that it is in the context.
+/// Plans what changes in the record of `ix`; `seen` is the context when the entry is in it.
 pub(super) fn change(
     making: &mut Making<'_, '_>,
     tokenizer: Tokenizer,
     ix: Ix,
     wants: &Wants<'_>,
     images: &Chosen<'_>,
-    seen: bool,
+    seen: Option<&Context>,
 ) -> io::Result<()> {
     let session = making.session;
     let payload = session.read(ix)?;
@@ -142,7 +142,7 @@ pub(super) fn change(
         }
     }
     if let Some(content) = content.as_ref().filter(|_| wants.args) {
-        args(&mut changed, content);
+        args(&mut changed, content, &|call| seen.is_some_and(|context| context.is_answered(session, call)));
     }
     if wants.details {
         details(&mut changed);
@@ -157,7 +157,7 @@ pub(super) fn change(
     }
     let Changes { all, by_measure, .. } = changed;
     for (measure, bytes, tokens) in by_measure {
-        making.count(measure, bytes, if seen { tokens } else { 0 });
+        making.count(measure, bytes, if seen.is_some() { tokens } else { 0 });
     }
     if !all.is_empty() {
         making.put(ix, all)?;
@@ -213,8 +213,9 @@ fn details(changed: &mut Changes<'_>) {
     changed.add(Measure::Details, splices, 0);
 }
 
-/// Long strings in the arguments of writes and edits are cut in the middle; names of files are whole.
-fn args(changed: &mut Changes<'_>, content: &Range<usize>) {
+/// Long strings in the arguments of writes and edits are cut in the middle; names of files are whole. Calls without a result
+/// are in no context.
+fn args(changed: &mut Changes<'_>, content: &Range<usize>, is_answered: &dyn Fn(&str) -> bool) {
     let line = changed.line;
     for (_, block) in blocks(line, content, "toolCall") {
         let text = changed.text(&block).to_owned();
@@ -237,7 +238,8 @@ fn args(changed: &mut Changes<'_>, content: &Range<usize>) {
             .map(|s| Splice { range: s.range.start - arguments.start..s.range.end - arguments.start, text: s.text.clone() })
             .collect();
         let after = crate::session::edit::with_splices(before, &inside).unwrap_or_default();
-        let freed = count(before) - count(&after);
+        let id = member(&text, "id").and_then(|range| text.get(range)).map(decoded).unwrap_or_default();
+        let freed = if is_answered(&id) { count(before) - count(&after) } else { 0 };
         changed.add(Measure::Args, splices, freed);
     }
 }
@@ -274,10 +276,12 @@ fn cut_note(characters: usize) -> String {
 /// The texts of a result are cut in the middle, each by its share.
 fn max_result(changed: &mut Changes<'_>, content: &Range<usize>, most: u64) {
     let line = changed.line;
-    let found: Vec<(Range<usize>, Cow<'_, str>, u64)> = texts(line, content)
-        .into_iter()
-        .map(|(range, text)| (range, changed.tokenizer.count(&text), text))
-        .map(|(r, n, t)| (r, t, n))
+    let found = texts(line, content).into_iter().filter(|(_, text)| !images::is_note(text));
+    let found: Vec<(Range<usize>, Cow<'_, str>, u64)> = found
+        .map(|(range, text)| {
+            let tokens = changed.tokenizer.count(&text);
+            (range, text, tokens)
+        })
         .collect();
     let all: u64 = found.iter().map(|(.., tokens)| tokens).sum();
     if all <= most {
