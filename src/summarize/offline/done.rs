@@ -176,7 +176,10 @@ fn changed(notes: &Notes, steps: &[Step]) -> Option<(String, u64)> {
         let new = fact.writes > 0 && fact.edits == 0 && change.times == fact.writes;
         let mut seen: Vec<&str> = Vec::new();
         for name in change.names.iter().rev() {
-            if !seen.contains(&name.as_str()) && seen.len() < if order.len() == 1 { NAMES_OF_ONE } else { 1 } {
+            if !seen.contains(&name.as_str())
+                && !path.contains(name.as_str())
+                && seen.len() < if order.len() == 1 { NAMES_OF_ONE } else { 1 }
+            {
                 seen.push(name);
             }
         }

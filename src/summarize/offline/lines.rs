@@ -22,6 +22,9 @@ const FINDINGS_WEIGHED: usize = 400;
 /// Percent of the room for facts that findings get before lines of names do.
 const FINDINGS_SHARE: u64 = 0;
 
+/// What a statement of the last answer is worth beside its names.
+const LAST_ANSWER: u64 = 2_048;
+
 /// Commands that are told as worth running again.
 const MOST_COMMANDS: usize = 4;
 
@@ -189,6 +192,10 @@ fn worth(pool: &Pool<'_>, said: &Said, n: usize, all: usize) -> u64 {
         }
     });
     let talk = words::content_words(&said.text).len() as u64;
+    // What the last answer found is worth telling whatever names it has.
+    if pool.notes.last_say.as_ref().is_some_and(|last| last.entry == said.entry) {
+        sum += LAST_ANSWER;
+    }
     // Newer ones count up to three times as much as the oldest.
     sum * (all + 2 * n) as u64 / all.max(1) as u64 * talk.min(8) / (said.text.len() as u64 + 20)
 }

@@ -37,6 +37,12 @@ const ORDER: u64 = (1 << 41) + (2 << 30);
 /// Tokens of a line beside its names, in quarters: mark, verb, full stop.
 const LINE_COST: u64 = 24;
 
+/// Tokens of a second verb in a line, in quarters.
+const SECOND_VERB: u64 = 8;
+
+/// Times from which on one name alone is worth a line.
+const OFTEN: u32 = 8;
+
 /// What a line can be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
@@ -114,7 +120,10 @@ impl Map {
                     let mut files: Vec<u32> = fact.among.iter().map(|(file, _)| *file).filter(|file| *file != NOWHERE).collect();
                     files.sort_unstable();
                     files.dedup();
-                    for file in files {
+                    // What a file says of itself is its name.
+                    let itself =
+                        |file: &u32| pool.notes.facts.files.get_index(*file as usize).is_some_and(|(path, _)| path.ends_with(worth.name));
+                    for file in files.into_iter().filter(|file| !itself(file)) {
                         groups.entry(Key::Refers(file)).or_default().push(n);
                     }
                 }
@@ -154,6 +163,10 @@ impl Map {
         let Key::File(number) = key else { return Some(draft.rate()) };
         let mut inner: Vec<Draft> = self.inside(number).filter_map(|key| self.draft(pool, key)).collect();
         inner.sort_by_key(|draft| std::cmp::Reverse(draft.rate()));
+        // Of some files nothing is known but that they were changed; they share a line.
+        if draft.names.is_empty() && inner.is_empty() {
+            return None;
+        }
         let (gain, cost) = inner.iter().take(2).fold((draft.gain, draft.cost), |(gain, cost), d| (gain + d.gain, cost + d.cost));
         Some((gain << 8) / cost.max(1))
     }
@@ -179,16 +192,29 @@ impl Map {
         };
         let own = pool.find(opening);
         let names = self.groups.get(&key)?;
-        // One line says what is called, or what is used.
-        let kinds: &[Option<bool>] = if matches!(key, Key::Inner(..)) { &[Some(true), Some(false)] } else { &[None] };
+        // A line says what is called, what is used, or both.
+        let kinds: &[Option<bool>] = if matches!(key, Key::Inner(..)) { &[None, Some(true), Some(false)] } else { &[None] };
         let drafts = kinds.iter().map(|kind| {
             let mut draft =
                 Draft { gain: own.map_or(0, |n| pool.gain(n)), cost: LINE_COST + extra + opening.len() as u64, names: Vec::new() };
             choose(pool, names, own, *kind, most, &mut draft);
+            let mut kinds = draft.names.iter().filter_map(|n| pool.get(*n)).map(|worth| worth.fact.called);
+            if let Some(first) = kinds.next().filter(|_| matches!(key, Key::Inner(..)))
+                && kinds.any(|called| called != first)
+            {
+                draft.cost += SECOND_VERB;
+            }
             draft
         });
-        let least = if matches!(key, Key::Inner(_, owner) if owner != NOWHERE) { 1 } else { 2 };
-        drafts.filter(|draft| draft.names.len() >= least).max_by_key(Draft::rate)
+        let tells = |draft: &Draft| match draft.names.as_slice() {
+            [] => false,
+            // One name is worth a line when it stands everywhere.
+            [one] => {
+                matches!(key, Key::Inner(_, owner) if owner != NOWHERE) && pool.get(*one).is_some_and(|worth| worth.fact.times >= OFTEN)
+            }
+            _ => true,
+        };
+        drafts.filter(tells).max_by_key(Draft::rate)
     }
 
     /// The best line that is left, as an item with the names that it tells.
@@ -329,10 +355,15 @@ fn line(pool: &Pool<'_>, key: Key, again: bool, draft: &Draft) -> Option<Item> {
     Some(Item { text, sources, ..Item::default() })
 }
 
-/// What a definition does with names.
+/// What a definition does with names: those that are called, then the others.
 fn deeds(pool: &Pool<'_>, names: &[usize]) -> String {
-    let called = names.first().and_then(|n| pool.get(*n)).is_some_and(|worth| worth.fact.called);
-    format!("{} {}", if called { "calls" } else { "uses" }, and(&listed(pool, names)))
+    let (calls, uses): (Vec<usize>, Vec<usize>) = names.iter().partition(|n| pool.get(**n).is_some_and(|worth| worth.fact.called));
+    let (calls, uses) = (listed(pool, &calls), listed(pool, &uses));
+    match (calls.is_empty(), uses.is_empty()) {
+        (false, true) => format!("calls {}", and(&calls)),
+        (true, _) => format!("uses {}", and(&uses)),
+        (false, false) => format!("calls {}; uses {}", and(&calls), and(&uses)),
+    }
 }
 
 fn listed(pool: &Pool<'_>, names: &[usize]) -> Vec<String> {

@@ -271,12 +271,14 @@ pub(super) fn take_facts(notes: &mut Notes, text: &str, place: &mut Place) {
     }
     // It was said before, so it may be said again.
     notes.facts.take(text, Voice::Assistant, place.home, entry);
-    let called = text.contains(" calls ");
-    for name in text.split([' ', ',', ';']).map(|name| name.trim_matches(['`', '.'])).filter(|name| *name != subject) {
-        if text.starts_with(LINES) {
-            notes.facts.asked_line(name.parse().unwrap_or(0), place.home, entry);
-        } else {
-            notes.facts.stand(name, place.home, place.owner, called);
+    for part in text.split("; ") {
+        let called = part.contains("calls ");
+        for name in part.split([' ', ',']).map(|name| name.trim_matches(['`', '.'])).filter(|name| *name != subject) {
+            if text.starts_with(LINES) {
+                notes.facts.asked_line(name.parse().unwrap_or(0), place.home, entry);
+            } else {
+                notes.facts.stand(name, place.home, place.owner, called);
+            }
         }
     }
 }

@@ -90,7 +90,7 @@ const DONE_LIST: &str = "\
 pub(super) const ORDERS: &str = "\
     don't|dont|do not|no |avoid|only|use only|please use|please don't|please do not|please keep|prefer|make sure\
     |be sure to|ensure|remember to|remember that|stop using|stop doing|keep the|keep it|leave|stick to|instead of|bitte\
-    |verwende|benutze|kein|keine|nicht|n'utilise|utilise|no uses|usa |evita|не |используй|только|请|別|别|只用|使って|ください";
+    |verwende|benutze|kein|keine|nicht|n'utilise|utilise|no uses|usa |evita|не |используй|только|请使用|请用|请保持|请勿|请始终|別|别|只用|使って|ください";
 
 /// Beginnings that look like orders and are none.
 pub(super) const NO_ORDER: &str = "\

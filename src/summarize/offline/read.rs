@@ -169,7 +169,11 @@ impl<'r> Reader<'r> {
         let mut in_next = false;
         let mut nexts = Vec::new();
         for line in content.lines() {
-            let bare = words::unmark(line.trim());
+            let whole = words::unmark(line.trim());
+            // The heading of a list may stand behind the last sentence of the text.
+            let behind = whole.trim_end_matches([':', '：']).rfind(['.', '。', '!', '！']).filter(|_| whole.ends_with([':', '：']));
+            let tail = behind.and_then(|at| whole.get(at..)).unwrap_or_default().trim_start_matches(['.', '。', '!', '！', ' ']);
+            let bare = if words::says_next(tail) { tail } else { whole };
             if words::says_next(bare) {
                 in_next = true;
                 let rest = bare.split_once(':').map_or("", |(_, rest)| rest.trim().trim_matches('*').trim());

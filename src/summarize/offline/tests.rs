@@ -4,3 +4,4 @@ mod build;
 mod content;
 mod quality;
 mod rounds;
+mod stories;

@@ -15,7 +15,7 @@ const VERBS: &[&str] = &[
     "fail", "fails", "ran", "run", "read", "wrote", "finish", "serve", "replace", "send", "prefer", "check", "tell", "add", "fix", "calls",
     "works", "see", "sees", "break", "leave", "leaves", "left", "came", "found", "takes", "keeps", "made", "knows", "falls", "put", "find",
     "commit", "stays", "use", "get", "gives", "tells", "meets", "set", "holds", "go", "goes", "stands", "begins", "starts", "ends",
-    "needs", "need", "uses", "prints",
+    "needs", "need", "uses", "refers", "printed", "working", "doing", "ship", "write", "keep", "port", "delete", "excludes", "accepts",
 ];
 
 fn session(name: &str) -> (Session, String) {
@@ -34,7 +34,7 @@ fn session(name: &str) -> (Session, String) {
 }
 
 /// A line without what stands between quotation marks.
-fn own_words(line: &str) -> String {
+pub(super) fn own_words(line: &str) -> String {
     let mut quoted = 0_i32;
     let mut out = String::new();
     for c in line.chars() {
@@ -48,14 +48,16 @@ fn own_words(line: &str) -> String {
     out
 }
 
-fn has_verb(line: &str) -> bool {
+pub(super) fn has_verb(line: &str) -> bool {
     let prose: Vec<&str> = line.split('`').step_by(2).collect();
     let prose = prose.join(" ").to_lowercase();
     let ends = |word: &str| word.len() > 4 && word.ends_with("ed");
-    prose.split(|c: char| !c.is_alphabetic()).any(|word| VERBS.contains(&word) || ends(word))
+    // Forms of other languages are not listed.
+    prose.chars().any(|c| c.is_alphabetic() && !c.is_ascii())
+        || prose.split(|c: char| !c.is_alphabetic()).any(|word| VERBS.contains(&word) || ends(word))
 }
 
-fn names_in(line: &str) -> Vec<String> {
+pub(super) fn names_in(line: &str) -> Vec<String> {
     let mut all = Vec::new();
     names::scan(line, |name| {
         if !matches!(name.shape, Shape::Number | Shape::Kebab | Shape::Version) {
