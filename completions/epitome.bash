@@ -512,7 +512,7 @@ _epitome() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "md text json jsonl" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "md html text json jsonl" -- "${cur}"))
                     return 0
                     ;;
                 --tool-results)

@@ -293,6 +293,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand export" -l summary-token
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l format -d 'How to write it: md, html, text, json, jsonl [default: md]' -r -f -a "md\t'Markdown'
+html\t'One HTML page that needs nothing else'
 text\t'Plain text'
 json\t'One JSON object'
 jsonl\t'JSON Lines: the session\'s own records, or one message of the context a line'"

@@ -40,6 +40,7 @@ fn options(args: &Export) -> Options {
     Options {
         format: match args.format.unwrap_or(ExportFormat::Md) {
             ExportFormat::Md => Format::Markdown,
+            ExportFormat::Html => Format::Html,
             ExportFormat::Text => Format::Text,
             ExportFormat::Json => Format::Json,
             ExportFormat::Jsonl => Format::Jsonl,
@@ -111,6 +112,7 @@ impl Work<'_> {
         let format = match self.options.map(|o| o.format) {
             None => "raw",
             Some(Format::Markdown) => "md",
+            Some(Format::Html) => "html",
             Some(Format::Text) => "text",
             Some(Format::Json) => "json",
             Some(Format::Jsonl) => "jsonl",

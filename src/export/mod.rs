@@ -4,13 +4,15 @@
 //! written one after the other on several threads and joined in order: memory is bounded by a few batches, however large the
 //! session is, and the same session gives the same bytes.
 //!
-//! - [`model`]: what a reader sees of one entry; [`markdown`], `text`: two ways to write that
+//! - [`model`]: what a reader sees of one entry; [`markdown`], [`html`], [`text`]: three ways to write that
 //! - [`json`]: the same for programs, and messages as a model takes them; [`records`]: the session's own lines
 //! - [`pictures`]: which images may be shown, and under which names; [`diff`]: what edits changed
 
 pub mod diff;
+pub mod html;
 pub mod json;
 pub mod markdown;
+mod markup;
 pub mod mask;
 pub mod model;
 mod parallel;
@@ -35,6 +37,8 @@ use pictures::Picture;
 pub enum Format {
     /// Markdown.
     Markdown,
+    /// One HTML page.
+    Html,
     /// Plain text.
     Text,
     /// One JSON object.
@@ -233,6 +237,7 @@ struct Batch {
     entries: u64,
     counts: Counts,
     pictures: Vec<Picture>,
+    contents: Vec<html::Content>,
     missing: u64,
 }
 
@@ -273,6 +278,7 @@ pub fn export(
     out.write_all(
         match options.format {
             Format::Markdown => markdown::head(&about),
+            Format::Html => html::head(&about),
             Format::Text => text::head(&about),
             Format::Json => json::head(&about, list),
             Format::Jsonl => String::new(),
@@ -287,6 +293,7 @@ pub fn export(
     };
     let job = Job { model, rows, context: &context, redactor, folder: folder.as_deref() };
     let mut first = true;
+    let mut contents = Vec::new();
     parallel::in_order(&parallel::batches(&sizes), |range| job.batch(range), &mut |batch: Batch| {
         let text = match options.format {
             // Records of a list are parted by commas; a batch knows only its own.
@@ -297,6 +304,7 @@ pub fn export(
         out.write_all(text.as_bytes())?;
         done.entries += batch.entries;
         done.missing += batch.missing;
+        contents.extend(batch.contents);
         for (kind, count) in batch.counts {
             *done.counts.entry(kind).or_default() += count;
         }
@@ -307,8 +315,10 @@ pub fn export(
         }
         Ok(())
     })?;
-    if options.format == Format::Json {
-        out.write_all(json::tail(&done.counts).as_bytes())?;
+    match options.format {
+        Format::Json => out.write_all(json::tail(&done.counts).as_bytes())?,
+        Format::Html => out.write_all(html::tail(done.entries, &contents).as_bytes())?,
+        _ => {}
     }
     Ok(done)
 }
@@ -380,6 +390,10 @@ impl Job<'_> {
             Format::Markdown => {
                 batch.pictures.extend(markdown::pictures(&shown).into_iter().filter(|_| self.folder.is_some()));
                 markdown::entry(&shown, self.folder)
+            }
+            Format::Html => {
+                batch.contents.extend(html::content(&shown));
+                html::entry(&shown)
             }
             _ => text::entry(&shown),
         }))

@@ -70,6 +70,8 @@ pub enum ExportFormat {
     /// Markdown
     #[value(alias = "markdown")]
     Md,
+    /// One HTML page that needs nothing else
+    Html,
     /// Plain text
     #[value(alias = "txt")]
     Text,
