@@ -19,7 +19,7 @@ pub(super) fn run(args: &BranchSummary) -> anyhow::Result<Status> {
     }
     let writer = Writer::of(&args.write, &items)?;
     let _loading = settings.tokenizer.preload();
-    let maker = Maker::new(&args.summarizing, &settings)?;
+    let maker = Maker::new(&args.summarizing, &settings, common)?;
     let hooks = making::hooks(&args.hooking, &settings)?;
     let made = (&maker, &hooks);
     let status = batch::write(common, &items, &writer, |item| one(args, &settings, &now, &writer, made, item))?;

@@ -25,7 +25,7 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
         }
         None => Vec::new(),
     };
-    let maker = Maker::new(&args.summarizing, &settings)?;
+    let maker = Maker::new(&args.summarizing, &settings, common)?;
     let hooks = making::hooks(&args.hooking, &settings)?;
     let _loading = settings.tokenizer.preload();
     let work = Work {

@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use super::args::{Common, Hooking, Summarizing};
+use super::args::{Common, Fallback, Hooking, Summarizing};
 use super::{Status, Usage, output};
 use crate::hooks::{Event, Hooks};
 use crate::settings::Settings;
 use crate::summarize::Summarizer;
 use crate::summarize::choice::Kind;
 use crate::summarize::offline::Offline;
+use crate::summarize::online::{Online, Provider};
 use crate::summarize::truncate::Truncate;
 
 /// The hooks: those of the settings, but for events that the command line names anew.
@@ -43,23 +44,43 @@ pub(super) fn note<'a>(common: &'a Common, name: &'a str) -> impl Fn(&str) + use
 /// Who makes the summaries of a run.
 pub(super) struct Maker {
     kind: Kind,
+    provider: Option<Provider>,
+    window: Option<u64>,
+    mask: bool,
+    falls_back: bool,
 }
 
 impl Maker {
     /// From the settings and flags, checked before any session is opened.
-    pub(super) fn new(_args: &Summarizing, settings: &Settings) -> anyhow::Result<Maker> {
-        let kind = settings.summarizer.kind;
-        if !matches!(kind, Kind::Offline | Kind::Truncate) {
-            return Err(Usage::new(format!("the summarizer {} is not there yet", kind.name()), "use offline or truncate"));
+    pub(super) fn new(args: &Summarizing, settings: &Settings, common: &Common) -> anyhow::Result<Maker> {
+        let choice = &settings.summarizer;
+        let provider = match choice.kind {
+            Kind::Offline | Kind::Truncate => None,
+            _ => {
+                let jobs = common.jobs.map(usize::from);
+                let provider = Provider::new(choice, |name| std::env::var(name).ok(), jobs);
+                Some(provider.map_err(|unfit| Usage::new(unfit.message, unfit.hint))?)
+            }
+        };
+        if args.no_redact && provider.is_some() && !common.quiet {
+            let line = "--no-redact: keys and tokens of the session are sent as they are";
+            let _ = writeln!(output::stderr(common), "{}", output::error_text(line, None));
         }
-        Ok(Maker { kind })
+        Ok(Maker {
+            kind: choice.kind,
+            provider,
+            window: choice.model.as_deref().and_then(|model| settings.catalogue.window(model)),
+            mask: !args.no_redact,
+            falls_back: args.fallback.contains(&Fallback::Offline),
+        })
     }
 
-    /// For one session.
-    pub(super) fn make<'a>(&'a self, _note: &'a dyn Fn(&str)) -> Box<dyn Summarizer + 'a> {
-        match self.kind {
-            Kind::Truncate => Box::new(Truncate),
-            _ => Box::new(Offline),
+    /// For one session; `note` is told what is sent.
+    pub(super) fn make<'a>(&'a self, note: &'a dyn Fn(&str)) -> Box<dyn Summarizer + 'a> {
+        match &self.provider {
+            Some(provider) => Box::new(Online::new(provider, self.window, note, self.mask, self.falls_back)),
+            None if self.kind == Kind::Truncate => Box::new(Truncate),
+            None => Box::new(Offline),
         }
     }
 }

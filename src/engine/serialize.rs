@@ -21,6 +21,8 @@ pub struct Form {
     pub result_chars: usize,
     /// Whether thinking is told. Anthropic's models refuse text that quotes it.
     pub thinking: bool,
+    /// Whether secrets are masked; only a person who says so sends them as they are.
+    pub mask: bool,
     /// The form that is printed on frames, with its budgets.
     pub frames: Option<Budgets>,
 }
@@ -54,7 +56,7 @@ impl Budgets {
 
 impl Default for Form {
     fn default() -> Self {
-        Form { tags: &BLOCKS, result_chars: RESULT_CHARS, thinking: true, frames: None }
+        Form { tags: &BLOCKS, result_chars: RESULT_CHARS, thinking: true, mask: true, frames: None }
     }
 }
 
@@ -62,7 +64,7 @@ impl Form {
     /// The transcript of which a replacement history is summarized: a line for each item, nothing cut, no thinking.
     #[must_use]
     pub fn transcript() -> Form {
-        Form { tags: &LINES, result_chars: usize::MAX, thinking: false, frames: None }
+        Form { tags: &LINES, result_chars: usize::MAX, thinking: false, mask: true, frames: None }
     }
 }
 
@@ -250,6 +252,30 @@ pub fn serialize(session: &Session, selection: &Selection, form: Form) -> io::Re
     Ok(out)
 }
 
+/// The text of messages in pieces that may be parted: a message with the results behind it, because a result alone tells
+/// nothing. Messages that give no text are in no piece.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn units(session: &Session, selection: &Selection, form: Form) -> io::Result<Vec<String>> {
+    let mut units: Vec<String> = Vec::new();
+    let seam = form.tags.seam;
+    for ix in selection.told.iter().copied() {
+        let text = session.with_message(ix, |message| parts(message, form, |call| selection.tells_call(session, ix, call)).join(seam))?;
+        if text.is_empty() {
+            continue;
+        }
+        match units.last_mut().filter(|_| session[ix].role == Role::ToolResult) {
+            Some(unit) => {
+                unit.push_str(seam);
+                unit.push_str(&text);
+            }
+            None => units.push(text),
+        }
+    }
+    Ok(units)
+}
+
 /// The blocks of text that one message gives.
 fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -> Vec<String> {
     if let Some(budgets) = form.frames {
@@ -269,20 +295,20 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
     };
     match message.role {
         Role::ToolResult => {
-            let text = clean(&message.text());
+            let text = form.clean(&message.text());
             let text = with_images(clip_result(&text, form.result_chars), &mut images);
             parts.push((tags.result)(message.call_id.as_deref().unwrap_or_default(), &text));
         }
         Role::BashExecution | Role::PythonExecution => {
-            parts.push(format!("{}{}", tags.user, execution(message, |output| clip_result(output, form.result_chars))));
+            parts.push(format!("{}{}", tags.user, execution(message, form, |output| clip_result(output, form.result_chars))));
         }
         Role::Assistant => {
             let mut calls = Vec::new();
             for block in &message.blocks {
                 match block {
-                    Block::Text(text) if !text.trim().is_empty() => parts.push(format!("{}{}", tags.assistant, clean(text))),
+                    Block::Text(text) if !text.trim().is_empty() => parts.push(format!("{}{}", tags.assistant, form.clean(text))),
                     Block::Thinking { text, .. } if form.thinking && !text.trim().is_empty() => {
-                        parts.push(format!("{}{}", tags.thinking, clean(text)))
+                        parts.push(format!("{}{}", tags.thinking, form.clean(text)))
                     }
                     Block::Call(call) if tells_call(&call.id) => calls.push((tags.call)(&call.id, &call.name, &call.args)),
                     _ => {}
@@ -296,7 +322,7 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
                 Role::Developer | Role::Custom | Role::HookMessage => tags.developer,
                 _ => tags.user,
             };
-            let text = with_images(clean(&message.text()), &mut images);
+            let text = with_images(form.clean(&message.text()), &mut images);
             if !text.is_empty() {
                 parts.push(format!("{tag}{text}"));
             }
@@ -307,10 +333,10 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
 }
 
 /// An execution of the person: the command, what it printed, and the exit code of one that failed.
-fn execution(message: &Message<'_>, clip: impl Fn(&str) -> String) -> String {
-    let mut text = format!("Ran `{}`", clean(message.command.as_deref().unwrap_or_default()));
+fn execution(message: &Message<'_>, form: Form, clip: impl Fn(&str) -> String) -> String {
+    let mut text = format!("Ran `{}`", form.clean(message.command.as_deref().unwrap_or_default()));
     if let Some(output) = message.output.as_deref().filter(|o| !o.is_empty()) {
-        let _ = write!(text, "\n{}", clip(&clean(output)));
+        let _ = write!(text, "\n{}", clip(&form.clean(output)));
     }
     match message.exit_code {
         Some(0) | None => {}
@@ -339,7 +365,7 @@ fn printed_parts(message: &Message<'_>, form: Form, budgets: &Budgets, tells_cal
             parts.push(if budgets.dim { format!("[Tool Result]: \u{e}{body}\u{f}") } else { format!("[Tool Result]: {body}") });
         }
         Role::BashExecution | Role::PythonExecution => {
-            parts.push(format!("[User]: {}", execution(message, |output| budgets.cut(output, budgets.result).into_owned())));
+            parts.push(format!("[User]: {}", execution(message, form, |output| budgets.cut(output, budgets.result).into_owned())));
         }
         Role::Assistant => {
             let thoughts = message.blocks.iter().filter_map(|block| match block {
@@ -371,10 +397,17 @@ fn printed_call(call: &Call<'_>, budgets: &Budgets) -> String {
 /// Text of a session as it may stand in a text of ours: control sequences gone, data URLs noted, secrets masked, wrappers
 /// unable to close.
 fn clean(content: &str) -> String {
-    let stripped = text::clean::strip(content);
-    let noted = text::clean::elide_data_urls(&stripped);
-    let masked = text::redact::Redactor::secrets().redact(&noted).text;
-    text::escape::neutralize_tags(&masked, WRAPPERS).into_owned()
+    Form::default().clean(content)
+}
+
+impl Form {
+    /// See [`clean`].
+    pub(crate) fn clean(self, content: &str) -> String {
+        let stripped = text::clean::strip(content);
+        let noted = text::clean::elide_data_urls(&stripped);
+        let masked = if self.mask { text::redact::Redactor::secrets().redact(&noted).text } else { noted };
+        text::escape::neutralize_tags(&masked, WRAPPERS).into_owned()
+    }
 }
 
 pub(super) fn clip_result(content: &str, chars: usize) -> String {

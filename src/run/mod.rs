@@ -185,6 +185,7 @@ impl RunError {
             RunError::Archive(ArchiveError::Missing { .. }) => {
                 Some("archives stand in SESSION.archive beside the session, or in the folder that --archive-dir names".to_owned())
             }
+            RunError::Summarize(SummarizeError::Online(error)) => error.hint.clone(),
             RunError::Hook(_) => {
                 Some("nothing was written; mend the hook, or leave it out of [hooks] in the config and off the command line".to_owned())
             }

@@ -5,6 +5,7 @@
 
 pub mod choice;
 pub mod offline;
+pub mod online;
 pub mod truncate;
 
 use std::io;
@@ -185,4 +186,7 @@ pub enum SummarizeError {
     /// The answer was empty.
     #[error("the summarizer gave an empty summary")]
     Empty,
+    /// An online summarizer failed.
+    #[error(transparent)]
+    Online(#[from] online::OnlineError),
 }

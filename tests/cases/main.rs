@@ -20,12 +20,16 @@ mod damage;
 mod export;
 mod hooks;
 mod inspect;
+mod online;
+mod provider;
 mod prune;
 mod repair;
 mod replace;
 mod revisions;
 #[path = "../common/run.rs"]
 mod run;
+#[path = "../common/server.rs"]
+mod server;
 #[path = "../common/sessions.rs"]
 mod sessions;
 mod size;

@@ -1,0 +1,135 @@
+//! OpenAI's own compaction, and chat completions of the same model where it fails.
+
+use serde_json::{Value, json};
+
+use crate::online::{COMPACT, Client, GOOD, go, long};
+use crate::run::Run;
+use crate::server::{Answer, Got, Server, json as ok, status};
+use crate::sessions as s;
+use crate::turns;
+
+fn args(server: &Server) -> Vec<String> {
+    let base = format!("{}/v1", server.address);
+    ["--summarizer", "openai-compact", "--summarizer-model", "m-1", "--base-url", &base].map(str::to_owned).to_vec()
+}
+
+fn compacted() -> Answer {
+    ok(&json!({"output": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept by the provider"}]},
+        {"type": "compaction", "encrypted_content": "OPAQUE"},
+    ], "usage": {"input_tokens": 70, "output_tokens": 5}}))
+}
+
+/// Every output has its call before it, and every call its output.
+fn paired(got: &Got) {
+    let items = got.body["input"].as_array().unwrap();
+    let ids = |kind: &str| -> Vec<&str> {
+        items.iter().filter(|item| item["type"] == kind).map(|item| item["call_id"].as_str().unwrap()).collect()
+    };
+    assert_eq!(ids("function_call"), ids("function_call_output"), "{}", got.raw);
+    assert!(!got.raw.contains("src/two.rs"), "a useless call is told");
+}
+
+#[test]
+fn a_providers_own_compaction_is_kept_for_it() {
+    let server = Server::new(vec![compacted()]);
+    let run = Run::of(long());
+    let receipt = go(&run, COMPACT, &args(&server), &[("OPENAI_API_KEY", "k-1")]).ok().json();
+    let got = server.got();
+    assert_eq!((got.len(), got[0].path.as_str()), (1, "/v1/responses/compact"));
+    assert_eq!((got[0].header("authorization"), &got[0].body["model"]), (Some("Bearer k-1"), &json!("m-1")));
+    paired(&got[0]);
+    let entry = run.last("s.jsonl");
+    let kept = &entry["preserveData"]["openaiRemoteCompaction"];
+    assert_eq!((&kept["provider"], &kept["compactionItem"]["encrypted_content"]), (&json!("openai"), &json!("OPAQUE")));
+    assert_eq!(kept["replacementHistory"].as_array().unwrap().len(), 2);
+    // The words are there for everybody else.
+    assert!(entry["summary"].as_str().unwrap().contains("## Goal"), "{entry}");
+    assert_eq!((&receipt["summarizer"], &receipt["requests"]), (&json!("openai-compact"), &json!(1)));
+    assert_eq!((&entry["details"]["summarizer"], &entry["usage"]["totalTokens"]), (&json!("openai-compact"), &json!(75)));
+    // What the provider replays ends before the first entry that stays.
+    let kept_id = entry["firstKeptEntryId"].as_str().unwrap();
+    let lines = run.lines("s.jsonl");
+    let at = lines.iter().position(|line| line["id"] == kept_id).unwrap();
+    assert_eq!(entry["providerReplayThroughEntryId"], lines[at - 1]["id"]);
+    assert_eq!(run.go(&["inspect", "--check", "s.jsonl"]).code, 0);
+    // The next compaction begins behind it, and a text of ours replaces it.
+    let mut more = vec![run.text("s.jsonl").trim_end().to_owned()];
+    turns(&mut more, entry["id"].as_str(), 20, 4, 2_000);
+    run.put("s.jsonl", s::file(&more));
+    run.go(COMPACT).ok();
+    assert!(run.last("s.jsonl").get("preserveData").is_none());
+}
+
+#[test]
+fn its_failure_is_answered_by_the_same_model_and_said() {
+    let rows: Vec<(&str, Answer, usize, &str)> = vec![
+        ("404", status(404, "{}"), 1, "404"),
+        ("503 for ever", status(503, ""), 4, "503"),
+        ("dropped", Answer::Drop, 4, "dropped"),
+        ("never answers", Answer::Never, 1, "did not finish"),
+        ("slow body", Answer::Slow, 1, "did not finish"),
+        ("400 with 503 in the text", status(400, r#"{"error":{"message":"503"}}"#), 1, "400"),
+        ("too long", status(400, r#"{"error":{"code":"context_length_exceeded"}}"#), 1, "400"),
+        ("HTML", Answer::Whole(200, Vec::new(), "text/html", "<html>".to_owned()), 1, "no JSON"),
+        ("no compaction in it", ok(&json!({"output": [{"type": "message"}]})), 1, "no compaction"),
+        ("wrong schema", ok(&json!({"summary": "x"})), 1, "another shape"),
+    ];
+    for (what, bad, tries, said) in rows {
+        let server = Server::with(move |_, got| match got.path.ends_with("/compact") {
+            true => bad.clone(),
+            false => Client::Openai.says(GOOD, "stop"),
+        });
+        let run = Run::of(long());
+        let out = go(&run, &[COMPACT, &["--timeout", "800ms"]].concat(), &args(&server), &[("OPENAI_API_KEY", "k-1")]).ok();
+        let got = server.got();
+        let chats: Vec<&Got> = got.iter().filter(|got| got.path == "/v1/chat/completions").collect();
+        assert_eq!((got.len() - chats.len(), chats.len()), (tries, 2), "{what}: {out}");
+        assert!(chats.iter().all(|got| got.body["model"] == "m-1" && got.header("authorization") == Some("Bearer k-1")));
+        let entry = run.last("s.jsonl");
+        assert!(entry["summary"].as_str().unwrap().contains("MODEL-WORDS") && entry.get("preserveData").is_none(), "{what}");
+        assert_eq!((&entry["details"]["summarizer"], &entry["details"]["fallback"]["to"]), (&json!("openai"), &json!("openai")));
+        assert!(entry["details"]["fallback"]["reason"].as_str().unwrap().contains(said), "{what}: {entry}");
+        assert!(out.stderr().contains("chat completions of the same model take over"), "{what}: {out}");
+        assert_eq!((&out.json()["summarizer"], &out.json()["requests"]), (&json!("openai"), &json!(tries + 2)));
+    }
+}
+
+#[test]
+fn when_both_fail_nothing_is_written_unless_offline_was_asked_for() {
+    for (flags, code) in [(&[][..], 1), (&["--fallback", "offline"][..], 0)] {
+        let server = Server::new(vec![status(404, "{}")]);
+        let run = Run::of(long());
+        let out = go(&run, &[COMPACT, flags].concat(), &args(&server), &[]);
+        assert_eq!((out.code, server.got().len()), (code, 2), "{out}");
+        if code == 1 {
+            assert!(run.bytes("s.jsonl") == long());
+        } else {
+            let entry = run.last("s.jsonl");
+            assert_eq!((&entry["details"]["fallback"]["to"], entry.get("preserveData")), (&json!("offline"), None));
+        }
+    }
+}
+
+#[test]
+fn a_split_turn_is_replayed_whole() {
+    let mut lines = vec![s::header()];
+    let last = turns(&mut lines, None, 0, 2, 2_000);
+    lines.push(s::user("big", last.as_str(), "OPENING-REQUEST"));
+    let mut parent = "big".to_owned();
+    for n in 0..4 {
+        let (call, result) = (format!("c{n}"), format!("x{n}"));
+        lines.push(crate::read(&call, &parent, &call, &format!("f{n}.rs")));
+        lines.push(s::tool_result(&result, call.as_str(), &call, "read", &s::words_from(n * 5_000, 1_800)));
+        parent = result;
+    }
+    let server = Server::new(vec![compacted()]);
+    let run = Run::of(s::file(&lines));
+    let out = go(&run, &["compact", "s.jsonl", "--keep-recent-tokens", "700", "--json"], &args(&server), &[]).ok();
+    assert_eq!((&out.json()["cut"]["is_split_turn"], server.got().len()), (&json!(true), 2));
+    // The second request goes on from what the first one gave.
+    let input: &Value = &server.got()[1].body["input"];
+    assert_eq!(input[1]["encrypted_content"], "OPAQUE");
+    assert!(input.to_string().contains("OPENING-REQUEST"));
+    server.got().iter().for_each(paired);
+}
