@@ -135,6 +135,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Replace a target that is there already [default: off]')
             [CompletionResult]::new('--exit-code', '--exit-code', [CompletionResultType]::ParameterName, 'Exit code 3 when there was nothing to do [default: off]')
             [CompletionResult]::new('--auto-continue', '--auto-continue', [CompletionResultType]::ParameterName, 'When the threshold asked for it: tell the agent to go on with the task on its own [default: off]')
+            [CompletionResult]::new('--prune', '--prune', [CompletionResultType]::ParameterName, 'Prune old, superseded and useless results first, as prune does with its settings, and compact only what then still asks for it; both in one write, the file as it was archived [default: off]')
             [CompletionResult]::new('--allow-growth', '--allow-growth', [CompletionResultType]::ParameterName, 'Write the compaction even when the context does not shrink [default: off]')
             [CompletionResult]::new('--no-redact', '--no-redact', [CompletionResultType]::ParameterName, 'Send keys and tokens of the session as they are, instead of masked [default: off]')
             [CompletionResult]::new('--strict-hooks', '--strict-hooks', [CompletionResultType]::ParameterName, 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]')

@@ -130,6 +130,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand --overwrite 'Replace a target that is there already [default: off]'
             cand --exit-code 'Exit code 3 when there was nothing to do [default: off]'
             cand --auto-continue 'When the threshold asked for it: tell the agent to go on with the task on its own [default: off]'
+            cand --prune 'Prune old, superseded and useless results first, as prune does with its settings, and compact only what then still asks for it; both in one write, the file as it was archived [default: off]'
             cand --allow-growth 'Write the compaction even when the context does not shrink [default: off]'
             cand --no-redact 'Send keys and tokens of the session as they are, instead of masked [default: off]'
             cand --strict-hooks 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'

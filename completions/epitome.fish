@@ -146,6 +146,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -s i -l in-plac
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l overwrite -d 'Replace a target that is there already [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l auto-continue -d 'When the threshold asked for it: tell the agent to go on with the task on its own [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l prune -d 'Prune old, superseded and useless results first, as prune does with its settings, and compact only what then still asks for it; both in one write, the file as it was archived [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth -d 'Write the compaction even when the context does not shrink [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l no-redact -d 'Send keys and tokens of the session as they are, instead of masked [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'

@@ -372,7 +372,7 @@ fn the_lists_of_the_schemas_are_those_of_the_code() {
     let nothing = names!(Nothing by code: Empty, JustCompacted, Fits, NoSafeCut);
     assert_eq!(strings(&inspect["$defs"]["reasonNothing"]["enum"]), nothing);
     let receipt = &compact["$defs"]["receipt"]["properties"];
-    assert_eq!(strings(&receipt["action"]["enum"]), names!(Action by name: Compacted, Promoted, Nothing, Refused));
+    assert_eq!(strings(&receipt["action"]["enum"]), names!(Action by name: Compacted, Promoted, Pruned, Nothing, Refused));
     let triggers = names!(Reason by name: Manual, Overflow, Incomplete, Threshold, Idle);
     assert_eq!(strings(&compact["$defs"]["triggers"]["properties"]["reason"]["enum"]), triggers);
     let left_out = names!(LeftOut by code: FailedTurn, Excluded, Useless, Frames, OldReminder, Irrelevant);

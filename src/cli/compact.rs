@@ -91,6 +91,8 @@ impl Work<'_> {
             context: self.context.to_vec(),
             allow_growth: args.allow_growth,
             auto_continue: args.auto_continue,
+            prune: args.prune.then(|| settings.prune.clone()),
+            limits: settings.limits(),
             archive_dir: settings.archive_dir.clone(),
         };
         let name = item.input.name();
@@ -106,7 +108,7 @@ impl Work<'_> {
                 err.push_str(&format!("{}: {}\n", output::error_text(&name, None), crate::text::strip(warning)));
             }
         }
-        let status = if args.write.exit_code && !matches!(done.receipt.action, Action::Compacted | Action::Promoted) {
+        let status = if args.write.exit_code && !matches!(done.receipt.action, Action::Compacted | Action::Promoted | Action::Pruned) {
             Status::Nothing
         } else {
             Status::Done
@@ -121,8 +123,8 @@ impl Work<'_> {
             show::compaction(&name, &done, common.verbose > 0)
         };
         let receipt = &done.receipt;
-        let changed = matches!(receipt.action, Action::Compacted | Action::Promoted);
-        let saved = receipt.counted.0.zip(receipt.counted.1).filter(|_| receipt.action == Action::Compacted);
+        let changed = matches!(receipt.action, Action::Compacted | Action::Promoted | Action::Pruned);
+        let saved = receipt.counted.0.zip(receipt.counted.1).filter(|_| matches!(receipt.action, Action::Compacted | Action::Pruned));
         let tokens = saved.map_or(0, |(before, after)| before.saturating_sub(after));
         Ok(Said { out, err, status }.tallied(Tally { action: receipt.action.name(), changed, tokens, bytes: 0 }))
     }

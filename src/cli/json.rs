@@ -185,7 +185,7 @@ pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
         ("summarized_messages", receipt.summarized_messages.into()),
         ("kept_messages", receipt.kept_messages.into()),
         ("dropped", receipt.dropped.iter().map(|(id, why)| json!({"id": id, "why": why.code()})).collect()),
-        ("pruned_results", 0.into()),
+        ("pruned_results", receipt.pruned_results.into()),
         ("archive_revision", json!(receipt.archive_revision)),
         ("requests", receipt.requests.into()),
         ("dry_run", receipt.dry_run.into()),

@@ -149,7 +149,7 @@ inspect   overview:   session, leaf, path_entries, reachable, total, tokens, com
           cut:        cut, cut_reason       files:    files         summary:    summary
           sizes:      sizes                 problems: problems      settings:   settings
           prune:      prune                 revisions: revisions    triggers: triggers
-compact   action (compacted, promoted, nothing, refused), reason, entry_id, continue_id, strategy, summarizer,
+compact   action (compacted, promoted, pruned, nothing, refused), reason, entry_id, continue_id, strategy, summarizer,
           counted_before, counted_after, tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
           pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary,
           replacement (instructions, reminders, tokens, limit, other_branches)

@@ -284,7 +284,9 @@ fn at(session: &Session, path: &[Ix], window: &Window, chosen: usize, budget: u6
 /// The budget, made smaller when a provider reported more tokens for the context than are counted in the window: what is
 /// kept is to have the wanted size by the provider's measure.
 fn budget(counter: &mut Counter<'_>, path: &[Ix], window: &Window, keep: u64) -> io::Result<u64> {
-    let Some((_, usage)) = usage::newest(counter.session(), path)? else {
+    // Of a context that was made smaller since, the ratio would only say by how much.
+    let usage = if counter.session().usage_is_stale() { None } else { usage::newest(counter.session(), path)? };
+    let Some((_, usage)) = usage else {
         return Ok(keep);
     };
     let prompt = usage.prompt_tokens();

@@ -50,17 +50,21 @@ pub fn fresh_from(session: &Session, path: &[Ix]) -> usize {
     path.iter().enumerate().rev().find_map(stale_until).map_or(0, |at| at.min(path.len()))
 }
 
+/// Reported context tokens of the newest answer that is not stale, and its position.
+fn reported(session: &Session, path: &[Ix]) -> io::Result<Option<(usize, u64)>> {
+    let fresh = if session.usage_is_stale() { path.len() } else { fresh_from(session, path) };
+    let newest = newest(session, path.get(fresh..).unwrap_or_default())?;
+    Ok(newest.map(|(at, usage)| (fresh + at, usage.context_tokens())).filter(|(_, tokens)| *tokens > 0))
+}
+
 /// Estimates the context of a path.
 ///
 /// # Errors
 /// When an entry cannot be read.
 pub fn estimate(counter: &mut Counter<'_>, path: &[Ix], context: &Context) -> io::Result<Estimate> {
     let session = counter.session();
-    let fresh = fresh_from(session, path);
     let counted = counter.context(context)?;
-    let reported = newest(session, path.get(fresh..).unwrap_or_default())?
-        .map(|(at, usage)| (fresh + at, usage.context_tokens()))
-        .filter(|(_, tokens)| *tokens > 0);
+    let reported = reported(session, path)?;
     let mut estimate = Estimate { reported: reported.map(|(_, tokens)| tokens), counted, context: counted.tokens };
     if let Some((at, tokens)) = reported {
         let after: HashSet<Ix> = path.iter().skip(at + 1).copied().collect();
@@ -79,10 +83,7 @@ pub fn estimate(counter: &mut Counter<'_>, path: &[Ix], context: &Context) -> io
 /// When an entry cannot be read.
 pub fn exceeds(counter: &mut Counter<'_>, path: &[Ix], context: &Context, limit: u64) -> io::Result<bool> {
     let session = counter.session();
-    let fresh = fresh_from(session, path);
-    let reported = newest(session, path.get(fresh..).unwrap_or_default())?
-        .map(|(at, usage)| (fresh + at, usage.context_tokens()))
-        .filter(|(_, tokens)| *tokens > 0);
+    let reported = reported(session, path)?;
     if let Some((at, tokens)) = reported {
         let after: HashSet<Ix> = path.iter().skip(at + 1).copied().collect();
         // As an agent has them in memory, which adds its own counts to what was reported.

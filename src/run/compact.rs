@@ -4,18 +4,22 @@ use std::io;
 use std::path::PathBuf;
 
 use super::hooked::{self, Asking, Verdict};
-use super::open::{Input, Opened, open};
+use super::open::{Input, Opened, open, spooled};
+use super::prune::prune_path;
 use super::receipt::{Action, Receipt};
 use super::replace::Replacement;
-use super::rewrite::{append, write_unchanged};
+use super::rewrite::{Archiving, Past, append, rewrite, write_unchanged};
 use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
+use crate::engine::prune::PruneSettings;
 use crate::engine::replace::ReplaceSettings;
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Promoted, Reason};
 use crate::hooks::Compacting;
+use crate::session::edit::Edit;
 use crate::session::{Context, Ix, Path, Role, Session};
+use crate::store::archive::Kind as ArchiveKind;
 use crate::summarize::{Purpose, Request, Summarizer, Summary, Usage};
 use crate::text::redact::Redactor;
 
@@ -87,7 +91,11 @@ pub struct CompactJob {
     pub allow_growth: bool,
     /// Behind a compaction that the threshold asked for, tell the agent to go on.
     pub auto_continue: bool,
-    /// Where the file goes that a migration replaces; `None` means beside the session.
+    /// Prune by these settings first.
+    pub prune: Option<PruneSettings>,
+    /// What is set about the window, which percentages mean.
+    pub limits: Limits,
+    /// Where the file goes that a rewrite replaces; `None` means beside the session.
     pub archive_dir: Option<PathBuf>,
 }
 
@@ -124,12 +132,64 @@ pub fn compact(job: &CompactJob, services: &Services<'_>) -> Result<Done, RunErr
     for _ in 0..super::MOST_PLANS {
         let opened = open(&job.input)?;
         let print = opened.print.clone();
-        if let Some(done) = attempt(job, services, opened).map_err(|error| super::cause(error, print.as_ref()))? {
+        let done = match &job.prune {
+            // A replacement history holds no results.
+            Some(settings) if job.trigger != Trigger::Off && !matches!(job.strategy, Strategy::Replace(_)) => {
+                pruned_first(job, services, opened, settings)
+            }
+            _ => attempt(job, services, opened),
+        };
+        if let Some(done) = done.map_err(|error| super::cause(error, print.as_ref()))? {
             return Ok(done);
         }
         (services.progress)("the session grew; planning again");
     }
     Err(RunError::Restless)
+}
+
+/// Prunes, and does what is asked for with the session as it then is; all of it is one write. What is left to do when a
+/// compaction is not asked for any more, or would not help, is the pruning.
+fn pruned_first(job: &CompactJob, services: &Services<'_>, opened: Opened, settings: &PruneSettings) -> Result<Option<Done>, RunError> {
+    let path = opened.path(job.leaf.as_deref())?;
+    let before = &opened.session;
+    if path.entries.is_empty() || crate::session::problems::forbids_append(before, &path)?.is_some() {
+        return attempt(job, services, opened);
+    }
+    (services.progress)("pruning");
+    let mut counter = Counter::new(before, job.tokenizer, Effort::Receipt);
+    let Some(pruned) = prune_path(&mut counter, &path, settings, &job.limits, &services.now)? else {
+        return attempt(job, services, opened);
+    };
+    let counted = counter.context(&before.context(&path.entries)?)?.tokens;
+    let after = spooled(&mut |out| before.write_edited(&pruned.edit, out))?.with_stale_usage();
+    let past = Some(Past::of(before)?);
+    let smaller = Opened { session: after.clone(), print: opened.print.clone(), past: past.clone() };
+    let Some(mut done) = attempt(job, services, smaller)? else { return Ok(None) };
+    let receipt = &mut done.receipt;
+    receipt.bytes.0 = before.source().len();
+    receipt.pruned_results = pruned.results;
+    receipt.warnings.extend(pruned.warnings);
+    receipt.counted.0 = Some(counted);
+    if job.strategy == Strategy::Off || matches!(receipt.action, Action::Compacted | Action::Promoted) {
+        return Ok(Some(done));
+    }
+    let mut counter = Counter::new(&after, job.tokenizer, Effort::Receipt);
+    let leaf = path.leaf().and_then(|leaf| after.by_id(before.id(leaf))).map(|leaf| after.path(leaf).entries).unwrap_or_default();
+    receipt.counted.1 = Some(counter.context(&after.context(&leaf)?)?.tokens);
+    receipt.action = Action::Pruned;
+    receipt.bytes.1 = Some(after.source().len());
+    if matches!(job.target, Target::InPlace) {
+        let smaller = Opened { session: after, print: opened.print, past };
+        let archiving = Archiving::To(job.archive_dir.clone());
+        let written = rewrite(&smaller, &Edit::default(), ArchiveKind::Prune, &archiving, &job.target, &services.now)?;
+        let Some(written) = written else { return Ok(None) };
+        receipt.bytes.1 = Some(written.bytes);
+        receipt.archive_revision = written.revision;
+        receipt.warnings.extend(written.warnings);
+        let told = hooked::history_replaced(services.hooks, services.note, &job.input.name(), "pruned", written.revision);
+        receipt.warnings.extend(told);
+    }
+    Ok(Some(done))
 }
 
 /// One pass of the loop; `None` when the file grew so that the plan no longer holds.

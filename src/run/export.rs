@@ -78,7 +78,7 @@ fn run(job: &ExportJob<'_>, opened: Opened) -> Result<ExportDone, RunError> {
     };
     let mut spool = tempfile::tempfile()?;
     let len = io::copy(&mut io::BufReader::new(archive.content()?), &mut spool)?;
-    let old = Opened { session: Session::open(Source::file(spool, len))?, print: None };
+    let old = Opened { session: Session::open(Source::file(spool, len))?, print: None, past: None };
     let path = old.path(job.leaf.as_deref())?;
     shown(job, options, &old.session, &path, blobs.as_deref())
 }

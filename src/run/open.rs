@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::RunError;
+use super::rewrite::Past;
 use crate::session::{Ix, Path as TreePath, Session, Source};
 use crate::store::{self, Fingerprint};
 
@@ -44,6 +45,8 @@ pub struct Opened {
     pub session: Session,
     /// What the file was when it was opened; none for standard input.
     pub print: Option<Fingerprint>,
+    /// What the file says of its archives, when `session` is not the file's any more but what was made of it on the way.
+    pub past: Option<Past>,
 }
 
 /// Opens a session.
@@ -58,7 +61,7 @@ pub fn open(input: &Input) -> Result<Opened, RunError> {
         }
         Input::Stdin => (spool(&mut io::stdin().lock())?, None),
     };
-    Ok(Opened { session: Session::open(source)?, print })
+    Ok(Opened { session: Session::open(source)?, print, past: None })
 }
 
 /// A stream has no positions to read from, so it is put into a file without a name first; it may be larger than memory.
@@ -66,6 +69,15 @@ fn spool(stream: &mut dyn io::Read) -> io::Result<Source> {
     let mut file: File = tempfile::tempfile()?;
     let len = io::copy(stream, &mut file)?;
     Ok(Source::file(file, len))
+}
+
+/// A session that is nowhere yet, in a file without a name: it may be larger than memory.
+pub(super) fn spooled(write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>) -> Result<Session, RunError> {
+    let mut out = io::BufWriter::new(tempfile::tempfile()?);
+    write(&mut out)?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let len = file.metadata()?.len();
+    Ok(Session::open(Source::file(file, len))?)
 }
 
 impl Opened {

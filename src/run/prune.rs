@@ -212,6 +212,51 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
     Ok(Some(done))
 }
 
+/// Results of a path that give way to notices before something else is done.
+pub(super) struct PrunedPath {
+    pub(super) edit: Edit,
+    pub(super) results: usize,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Prunes a path; `None` when that is not worth it.
+pub(super) fn prune_path(
+    counter: &mut Counter<'_>,
+    path: &Path,
+    settings: &PruneSettings,
+    limits: &Limits,
+    now: &str,
+) -> Result<Option<PrunedPath>, RunError> {
+    let session = counter.session();
+    let window = limits.window(trigger::current_model(session, &path.entries)?.as_deref()).tokens;
+    let settings = PruneSettings { window, ..settings.clone() };
+    let mut plan = prune::plan(counter, &path.entries, &settings, &|_| false)?;
+    let entries = [path.entries.clone()];
+    let measures = SizeSettings::default();
+    let now_ms = now.parse::<jiff::Timestamp>().map_or(0, |t| u64::try_from(t.as_millisecond()).unwrap_or(0));
+    let mut warnings = Vec::new();
+    while plan.worth_it {
+        let order = Order {
+            settings: &measures,
+            paths: &entries,
+            prune: &plan,
+            protect_tokens: settings.protect_tokens.of(window),
+            stays: &|_| false,
+            has_blob: &|_| false,
+            now_ms,
+        };
+        let planned = size::plan(counter, session.migration()?, &order)?;
+        warnings.extend(planned.warnings);
+        if planned.pruned.len() == plan.results.len() {
+            let edit = session.with_copies(planned.edit)?;
+            return Ok(Some(PrunedPath { edit, results: plan.results.len(), warnings }));
+        }
+        // What cannot be edited is not pruned, and what is left may save too little.
+        plan.retain(&settings, |ix| planned.pruned.contains(&ix));
+    }
+    Ok(None)
+}
+
 /// Why nothing is to be written, when nothing is: nothing would change, or neither the file nor the context would get
 /// smaller. Ordinary pruning has judged for itself.
 fn judge(job: &PruneJob<'_>, planned: &SizePlan, opened: &Opened, after: u64) -> Option<&'static str> {

@@ -10,6 +10,8 @@ pub enum Action {
     Compacted,
     /// The model was changed instead, to one with a larger window.
     Promoted,
+    /// Only results were pruned: that was enough, or there is nothing to compact.
+    Pruned,
     /// There was nothing to do.
     #[default]
     Nothing,
@@ -24,6 +26,7 @@ impl Action {
         match self {
             Action::Compacted => "compacted",
             Action::Promoted => "promoted",
+            Action::Pruned => "pruned",
             Action::Nothing => "nothing",
             Action::Refused => "refused",
         }
@@ -59,6 +62,8 @@ pub struct Receipt {
     pub tokens: (Option<u64>, Option<u64>),
     /// Some of these numbers were extrapolated.
     pub estimated: bool,
+    /// Results that were pruned before.
+    pub pruned_results: usize,
     /// Bytes of the session before and after.
     pub bytes: (u64, Option<u64>),
     /// Messages whose text went into the summary.

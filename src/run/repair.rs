@@ -4,12 +4,12 @@ use std::io;
 use std::path::Path as FsPath;
 
 use super::inspect::blob_folder;
-use super::open::Opened;
+use super::open::{Opened, spooled};
 use super::prune::{PruneDone, PruneJob};
-use super::rewrite::{Past, archive_problems, references, rewrite_of, write_to, write_unchanged};
+use super::rewrite::{Past, archive_problems, references, rewrite, write_to, write_unchanged};
 use super::{RunError, Target};
 use crate::session::repair::{self, Known, Mend, Mending, Step, Wanted};
-use crate::session::{Code, Session, Source, problems};
+use crate::session::{Code, Session, problems};
 use crate::store::archive::{self, Kind as ArchiveKind};
 use crate::store::temp;
 
@@ -58,12 +58,12 @@ pub(super) fn repair(job: &PruneJob<'_>, opened: Opened, wanted: &Wanted) -> Res
         write_unchanged(&job.target, before)?;
     } else {
         let edit = after.migration()?;
-        let past = Past { session_id: after.header()?.id, ..Past::of(before)? };
-        let repaired = Opened { session: after.clone(), print: opened.print.clone() };
+        let past = Past::of(before)?.known_as(after.header()?.id);
+        let repaired = Opened { session: after.clone(), print: opened.print.clone(), past: Some(past) };
         if dry_run {
             done.bytes.1 = write_to(&Target::Nowhere, &mut |out| after.write_edited(&edit, out))?;
         } else {
-            let written = rewrite_of(&repaired, past, &edit, ArchiveKind::Repair, &job.archiving, &job.target, &job.now.0)?;
+            let written = rewrite(&repaired, &edit, ArchiveKind::Repair, &job.archiving, &job.target, &job.now.0)?;
             let Some(written) = written else { return Ok(None) };
             done.bytes.1 = written.bytes;
             done.revision = written.revision;
@@ -113,15 +113,6 @@ impl Mended {
         self.steps.push(step);
         Ok(true)
     }
-}
-
-/// A session that is nowhere yet, in a file without a name: it may be larger than memory.
-fn spooled(write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>) -> Result<Session, RunError> {
-    let mut out = io::BufWriter::new(tempfile::tempfile()?);
-    write(&mut out)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    let len = file.metadata()?.len();
-    Ok(Session::open(Source::file(file, len))?)
 }
 
 /// References to archives that are gone or bad, where they are to be forgotten.

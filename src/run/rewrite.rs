@@ -61,16 +61,23 @@ pub fn references(session: &Session) -> io::Result<Vec<(Ix, Result<Reference, St
 }
 
 /// What a session says of its archives: what the next one goes on from.
-pub(super) struct Past {
-    pub(super) known: Vec<Reference>,
-    pub(super) session_id: Option<String>,
-    pub(super) entries: u64,
+#[derive(Debug, Clone)]
+pub struct Past {
+    known: Vec<Reference>,
+    /// The id by which its archives are found.
+    session_id: Option<String>,
+    entries: u64,
 }
 
 impl Past {
     pub(super) fn of(session: &Session) -> io::Result<Past> {
         let known = references(session)?.into_iter().filter_map(|(_, reference)| reference.ok()).collect();
         Ok(Past { known, session_id: session.header()?.id, entries: session.nodes().count() as u64 })
+    }
+
+    /// The same for a session that has this id now.
+    pub(super) fn known_as(self, session_id: Option<String>) -> Past {
+        Past { session_id, ..self }
     }
 
     /// The archive of the session as it is; a replacement history begins a new generation.
@@ -99,27 +106,12 @@ pub fn rewrite(
     target: &Target,
     now: &str,
 ) -> Result<Option<Rewritten>, RunError> {
-    rewrite_of(opened, Past::of(&opened.session)?, edit, kind, archiving, target, now)
-}
-
-/// The same for a session that is not the file's any more: one that was changed on the way. `past` is that of the file.
-///
-/// # Errors
-/// See [`RunError`]; the session is then what it was.
-pub(super) fn rewrite_of(
-    opened: &Opened,
-    past: Past,
-    edit: &Edit,
-    kind: archive::Kind,
-    archiving: &Archiving,
-    target: &Target,
-    now: &str,
-) -> Result<Option<Rewritten>, RunError> {
     let session = &opened.session;
     if !matches!(target, Target::InPlace) {
         return Ok(Some(copy(session, edit, target)?));
     }
     let Some(print) = &opened.print else { return Ok(Some(Rewritten::default())) };
+    let past = opened.past.clone().map_or_else(|| Past::of(session), Ok)?;
     let plan = past.plan(kind, archiving);
     let splices = edit.spliced.values().flatten().map(|splice| &splice.text);
     let lines = edit.replaced.values().chain(edit.inserted.values()).chain(splices).map(String::len);
@@ -185,7 +177,8 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
     let after = Session::open(Source::file(file, len)).map_err(|e| read(&e))?;
     let (old, new) = (before.nodes().count(), after.nodes().count());
     let removed = edit.removed.iter().filter(|ix| before[**ix].id.and_then(|id| before.find(id)) == Some(**ix)).count();
-    let added = usize::from(referred) + usize::from(edit.appended.is_some());
+    let appended = edit.appended.as_deref().map_or(0, |lines| memchr::memchr_iter(b'\n', lines).count());
+    let added = usize::from(referred) + appended;
     if new + removed != old + added {
         return Err(format!("it has {new} entries where {old} were planned"));
     }
@@ -290,8 +283,8 @@ pub fn revisions(session: &Session, path: Option<&FsPath>, archive_dir: Option<&
     Ok((list, bytes))
 }
 
-/// Appends a line to a session, or writes a copy with it. A session of an old version is written anew as version 3, the old
-/// file archived first. `None` when the file grew so that `holds` no longer does: plan again.
+/// Appends lines to a session, or writes a copy with them. A session of an old version, or one that was changed on the way, is
+/// written anew, the old file archived first. `None` when the file grew so that `holds` no longer does: plan again.
 ///
 /// # Errors
 /// See [`RunError`]; the session is then what it was.
@@ -304,12 +297,14 @@ pub fn append(
     holds: &mut dyn FnMut(&[u8]) -> bool,
 ) -> Result<Option<Rewritten>, RunError> {
     let session = &opened.session;
+    let plain = !session.is_old() && opened.past.is_none();
+    let kind = if opened.past.is_some() { archive::Kind::Prune } else { archive::Kind::Migrate };
     match (target, &opened.print, line) {
-        (Target::InPlace, Some(print), Some(line)) if !session.is_old() => match store::append(print, line, store::WAIT, holds)? {
+        (Target::InPlace, Some(print), Some(line)) if plain => match store::append(print, line, store::WAIT, holds)? {
             Appended::Stale => Ok(None),
             Appended::Written { offset, .. } => Ok(Some(Rewritten { bytes: offset + line.len() as u64, ..Rewritten::default() })),
         },
-        (Target::Nowhere, _, Some(line)) if !session.is_old() => {
+        (Target::Nowhere, _, Some(line)) if plain => {
             let newline = u64::from(!session.ends_in_newline()?);
             Ok(Some(Rewritten { bytes: session.source().len() + newline + line.len() as u64, ..Rewritten::default() }))
         }
@@ -319,7 +314,7 @@ pub fn append(
             let edit = if line.is_some() { session.migration()? } else { Edit::default() };
             let edit = Edit { appended: line.map(<[u8]>::to_vec), ..edit };
             let archiving = Archiving::To(archive_dir.map(FsPath::to_owned));
-            rewrite(opened, &edit, archive::Kind::Migrate, &archiving, target, now)
+            rewrite(opened, &edit, kind, &archiving, target, now)
         }
     }
 }

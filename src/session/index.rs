@@ -46,6 +46,8 @@ pub struct Session {
     marks: Marks,
     faults: Vec<Fault>,
     lines: u32,
+    /// Whether what providers reported is of another context than this one.
+    usage_is_stale: bool,
 }
 
 type Strings = IndexSet<Box<str>, std::hash::BuildHasherDefault<Fx>>;
@@ -145,6 +147,7 @@ impl Session {
             marks: Marks::default(),
             faults: Vec::new(),
             lines: 0,
+            usage_is_stale: false,
         };
         session.extend(scan::scan::<Protos>(&source, 0)?, 0)?;
         if session.entries.first().is_some_and(|_| session.type_name(Ix(0)) == REDACTED_TYPE) {
@@ -384,6 +387,17 @@ impl Session {
         let mut bytes = vec![0; entry.len as usize];
         self.source.read_exact(entry.offset, &mut bytes)?;
         Ok(Payload { bytes, lenient: entry.flags.lenient() })
+    }
+
+    /// The same session, of which is known that what providers reported was of a larger context: it was changed since.
+    #[must_use]
+    pub fn with_stale_usage(mut self) -> Session {
+        self.usage_is_stale = true;
+        self
+    }
+
+    pub(crate) fn usage_is_stale(&self) -> bool {
+        self.usage_is_stale
     }
 
     /// Physical lines, blank and damaged ones included.

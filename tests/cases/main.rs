@@ -14,6 +14,7 @@ mod batches;
 mod beside;
 mod branch;
 mod carried;
+mod compact_prune;
 mod counts;
 mod cut;
 mod damage;

@@ -51,6 +51,8 @@ pub(crate) fn job(path: &Path, keep_recent: u64, allow_growth: bool) -> CompactJ
         context: Vec::new(),
         allow_growth,
         auto_continue: false,
+        prune: None,
+        limits: epitome::engine::trigger::Limits::default(),
         archive_dir: None,
     }
 }

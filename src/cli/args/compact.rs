@@ -37,6 +37,10 @@ pub struct Compact {
     /// When the threshold asked for it: tell the agent to go on with the task on its own [default: off]
     #[arg(long)]
     pub auto_continue: bool,
+    /// Prune old, superseded and useless results first, as prune does with its settings, and compact only what then still
+    /// asks for it; both in one write, the file as it was archived [default: off]
+    #[arg(long)]
+    pub prune: bool,
     /// Write the compaction even when the context does not shrink [default: off]
     #[arg(long)]
     pub allow_growth: bool,

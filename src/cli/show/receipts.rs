@@ -154,10 +154,14 @@ pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> Stri
             let after = receipt.counted.1.map_or_else(|| "unknown".to_owned(), number);
             let verb = if receipt.dry_run { "would be compacted" } else { "compacted" };
             let asked = receipt.trigger.filter(|reason| *reason != "manual").map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let pruned = match receipt.pruned_results as u64 {
+                0 => String::new(),
+                n => format!("{} pruned, ", counted(n, "result")),
+            };
             let next = receipt.continue_id.as_deref().map(|id| format!("; goes on with {id}")).unwrap_or_default();
             let _ = writeln!(
                 out,
-                "{name}: {verb}{asked}: {about}{} → {after} tokens; {} summarized, {} kept; {}{next}",
+                "{name}: {verb}{asked}: {about}{} → {after} tokens; {pruned}{} summarized, {} kept; {}{next}",
                 number(before),
                 counted(receipt.summarized_messages as u64, "message"),
                 number(receipt.kept_messages as u64),
@@ -177,6 +181,18 @@ pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> Stri
                     receipt.entry_id.as_deref().unwrap_or_default()
                 );
             }
+        }
+        Action::Pruned => {
+            let verb = if receipt.dry_run { "would only be pruned" } else { "only pruned" };
+            let revision = receipt.archive_revision.map(|n| format!("; the file as it was is revision {n}")).unwrap_or_default();
+            let _ = writeln!(
+                out,
+                "{name}: {verb}: {}, {about}{} → {} tokens; then {}{revision}",
+                counted(receipt.pruned_results as u64, "result"),
+                number(receipt.counted.0.unwrap_or(0)),
+                number(receipt.counted.1.unwrap_or(0)),
+                receipt.why.as_deref().unwrap_or_default(),
+            );
         }
         Action::Nothing | Action::Refused => {
             let verb = if receipt.action == Action::Refused { "refused" } else { "nothing to do" };
