@@ -136,6 +136,9 @@ fn a_larger_model_comes_before_a_compaction() {
         // Nor is it switched to again where its window is said to be small.
         let small = [&["compact", "-n", "s.jsonl", "--json", "--context-window", "2000"], LOW].concat();
         assert_ne!(with_config(&run, LARGER, &small).ok().json()["action"], "promoted");
+        // Nor where it is measured against another model than it is on.
+        let other = [&["compact", "-n", "s.jsonl", "--json", "--model", "anthropic/claude-sonnet-4-5"], LOW].concat();
+        assert_ne!(with_config(&run, LARGER, &other).ok().json()["action"], "promoted");
     }
 }
 
