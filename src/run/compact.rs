@@ -263,7 +263,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     let mut plan = plan;
     let mut given = None;
     if job.strategy != Strategy::Off && !dry {
-        match asking.before_compact(&plan, services)? {
+        match asking.before_compact(|| asking.preparation(&plan), services)? {
             Verdict::GoOn => {}
             Verdict::Given(answer) => {
                 if let Some(other) = hooked::other_cut(session, &plan, &answer)? {
@@ -309,7 +309,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
             hooked::given_draft(*given)
         }
         None => {
-            let asked = if dry { Compacting::default() } else { asking.compacting(&plan, services)? };
+            let asked = if dry { Compacting::default() } else { asking.compacting(|| asking.preparation(&plan), services)? };
             let context = [job.context.as_slice(), &asked.context].concat();
             let words_of = Words {
                 tokenizer: job.tokenizer,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{RunError, Services};
 use crate::engine::branch::BranchPlan;
 use crate::engine::compaction::{Draft, Extra, Plan};
+use crate::engine::replace::ReplacePlan;
 use crate::engine::serialize::{Form, serialize};
 use crate::hooks::{BeforeTree, Compacting, Event, Given, GivenSummary, HookError};
 use crate::session::{Ix, Session};
@@ -49,7 +50,8 @@ impl Asking<'_> {
         list.iter().map(|ix| self.session.id(*ix)).collect()
     }
 
-    fn preparation(&self, plan: &Plan) -> Result<Value, RunError> {
+    /// What hooks get to see of a compaction.
+    pub(super) fn preparation(&self, plan: &Plan) -> Result<Value, RunError> {
         let session = self.session;
         let at = |position: &usize| plan.path.get(*position).map(|ix| session.id(*ix));
         let told = |selection| serialize(session, selection, Form::default());
@@ -67,13 +69,31 @@ impl Asking<'_> {
         }))
     }
 
-    /// Asks before a compaction.
-    pub(super) fn before_compact(&self, plan: &Plan, services: &Services<'_>) -> Result<Verdict, RunError> {
+    /// The same of a replaced history, which has no cut: what stays is listed.
+    pub(super) fn replacement(&self, plan: &ReplacePlan) -> Result<Value, RunError> {
+        let session = self.session;
+        let kept: Vec<Ix> = plan.retained.iter().map(|item| item.entry).collect();
+        Ok(json!({
+            "leafId": plan.path.last().map(|ix| session.id(*ix)), "firstKeptEntryId": null, "candidates": [], "isSplitTurn": false,
+            "messagesToSummarize": self.ids(&plan.input.told), "turnPrefixMessages": [], "keptMessages": self.ids(&kept),
+            "tokensBefore": plan.estimate.reported.unwrap_or(plan.estimate.context),
+            "previousSummary": plan.previous.as_ref().map(|text| Redactor::secrets().redact(text).text.into_owned()),
+            "fileOps": {"read": [], "modified": []},
+            "conversation": serialize(session, &plan.input, Form::default())?, "turnPrefix": "",
+        }))
+    }
+
+    /// Asks before a compaction; `preparation` is made only for hooks that are there.
+    pub(super) fn before_compact(
+        &self,
+        preparation: impl FnOnce() -> Result<Value, RunError>,
+        services: &Services<'_>,
+    ) -> Result<Verdict, RunError> {
         if !services.hooks.has(Event::BeforeCompact) {
             return Ok(Verdict::GoOn);
         }
         let mut payload = self.head(Event::BeforeCompact)?;
-        payload.insert("preparation".to_owned(), self.preparation(plan)?);
+        payload.insert("preparation".to_owned(), preparation()?);
         let answer = services.hooks.before_compact(&payload.into(), services.note)?;
         Ok(match answer.compaction {
             _ if answer.cancel => Verdict::Cancel,
@@ -83,12 +103,16 @@ impl Asking<'_> {
     }
 
     /// Asks before the summary is made.
-    pub(super) fn compacting(&self, plan: &Plan, services: &Services<'_>) -> Result<Compacting, RunError> {
+    pub(super) fn compacting(
+        &self,
+        preparation: impl FnOnce() -> Result<Value, RunError>,
+        services: &Services<'_>,
+    ) -> Result<Compacting, RunError> {
         if !services.hooks.has(Event::Compacting) {
             return Ok(Compacting::default());
         }
         let mut payload = self.head(Event::Compacting)?;
-        payload.insert("preparation".to_owned(), self.preparation(plan)?);
+        payload.insert("preparation".to_owned(), preparation()?);
         Ok(services.hooks.compacting(&payload.into(), services.note)?)
     }
 
@@ -144,6 +168,16 @@ pub(super) fn given_draft(given: Given) -> Draft {
         extra: Extra { from_extension: true, own_details: given.details, preserve: given.preserve_data, ..Extra::default() },
         ..Draft::default()
     }
+}
+
+/// The summary of a replaced history that a hook gave. There is no cut that it could move.
+pub(super) fn given_replacement(given: &Given) -> Result<Summary, RunError> {
+    if given.first_kept_entry_id.is_some() {
+        let what = "its answer cannot be used: a replaced history has no firstKeptEntryId".to_owned();
+        return Err(HookError { event: Event::BeforeCompact.name(), what }.into());
+    }
+    let lines = text::strip(&given.summary).trim().lines().map(|text| Line { text: text.to_owned(), sources: Vec::new() }).collect();
+    Ok(Summary { lines, short: String::new() })
 }
 
 /// The words of a branch's summary that a hook gave.

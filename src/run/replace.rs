@@ -7,14 +7,15 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::compact::{CompactJob, Done, count_after, masked_lines, test_delay};
-use super::hooked;
+use super::hooked::{self, Asking, Verdict};
 use super::open::Opened;
 use super::receipt::{Action, Receipt};
-use super::rewrite::{Archiving, Past, REFERENCE_ROOM, Rewritten, no_worse, write_to};
+use super::rewrite::{Archiving, Past, REFERENCE_ROOM, Rewritten, no_worse, write_to, write_unchanged};
 use super::{RunError, Services, Target};
 use crate::engine::replace::{self, ReplacePlan, ReplaceSettings};
 use crate::engine::tokens::{Counter, Effort};
 use crate::engine::usage;
+use crate::hooks::Compacting;
 use crate::session::edit::{Edit, bytes_with_parent};
 use crate::session::{Context, Ix, Json, Kind, Role, Session, Source};
 use crate::store;
@@ -78,9 +79,36 @@ pub(super) fn attempt(
     if silent {
         return Ok(Some(Done::without_plan(receipt, session.clone())));
     }
+    let name = job.input.name();
+    let asking = Asking {
+        session,
+        path: &name,
+        reason: receipt.trigger.unwrap_or("manual"),
+        will_retry: receipt.will_retry,
+        strategy: receipt.strategy,
+        focus: job.focus.as_deref(),
+    };
+    let verdict = if receipt.dry_run { Verdict::GoOn } else { asking.before_compact(|| asking.replacement(&plan), services)? };
     (services.progress)("summarizing");
     test_delay();
-    let summary = words(job, services, session, &plan)?;
+    let summary = match verdict {
+        Verdict::Cancel => {
+            receipt.action = Action::Refused;
+            receipt.reason = Some("cancelled");
+            receipt.why = Some("a hook cancelled it".to_owned());
+            receipt.bytes.1 = Some(receipt.bytes.0);
+            write_unchanged(&job.target, session)?;
+            return Ok(Some(Done::without_plan(receipt, session.clone())));
+        }
+        Verdict::Given(given) => {
+            receipt.summarizer = Some("hook");
+            hooked::given_replacement(&given)?
+        }
+        Verdict::GoOn => {
+            let asked = if receipt.dry_run { Compacting::default() } else { asking.compacting(|| asking.replacement(&plan), services)? };
+            words(job, services, session, &plan, &asked)?
+        }
+    };
     let account = services.summarizer.account();
     receipt.requests = account.requests;
     if let Some((to, why)) = &account.fell_back {
@@ -108,9 +136,7 @@ pub(super) fn attempt(
     receipt.archive_revision = written.revision;
     receipt.warnings.extend(written.warnings);
     if !receipt.dry_run {
-        let name = job.input.name();
-        let action = receipt.action.name();
-        receipt.warnings.extend(hooked::history_replaced(services.hooks, services.note, &name, action, written.revision));
+        receipt.warnings.extend(hooked::history_replaced(services.hooks, services.note, &name, "replaced", written.revision));
     }
     let replacement =
         Replacement { instructions: plan.instructions, reminders: plan.retained.len() - plan.instructions, tokens, limit, other_branches };
@@ -128,20 +154,26 @@ fn others(session: &Session, path: &[Ix]) -> usize {
     session.nodes().filter(|(ix, entry)| entry.kind != Kind::Archive && !on_path.contains(ix)).count()
 }
 
-fn words(job: &CompactJob, services: &Services<'_>, session: &Session, plan: &ReplacePlan) -> Result<Summary, RunError> {
+fn words(
+    job: &CompactJob,
+    services: &Services<'_>,
+    session: &Session,
+    plan: &ReplacePlan,
+    asked: &Compacting,
+) -> Result<Summary, RunError> {
     if plan.input.told.is_empty() && plan.previous.is_none() {
         return Ok(Summary::default());
     }
-    let context = masked_lines(&job.context);
+    let context = masked_lines(&[job.context.as_slice(), &asked.context].concat());
     let request = Request {
         session,
         selection: &plan.input,
         purpose: Purpose::Replacement,
         previous: plan.previous.as_deref(),
         kept: &[],
-        prompt: None,
+        prompt: asked.prompt.as_deref(),
         turn: &[],
-        focus: job.focus.as_deref(),
+        focus: job.focus.as_deref().or(asked.prompt.as_deref().filter(|_| !services.summarizer.sends())),
         context: &context,
         budget: job.summary_tokens,
         tokenizer: job.tokenizer,

@@ -276,6 +276,26 @@ fn a_dry_run_runs_no_hook_and_nothing_is_locked_while_one_runs() {
 }
 
 #[test]
+fn a_replaced_history_is_asked_about_and_told() {
+    let replace = ["compact", "s.jsonl", "--strategy", "replace", "--json"];
+    let run = Run::of(long());
+    let cancel = r#"session_before_compact=cat > before.json; echo '{"cancel":true}'"#.to_owned();
+    assert_eq!(hooked(&run, &replace, &[cancel]).ok().json()["reason"], "cancelled");
+    holds("hook-session_before_compact.schema.json", &payload(&run, "before.json"));
+    assert_eq!(payload(&run, "before.json")["strategy"], "replace");
+    for bad in ["exit 1", "echo nonsense", r#"echo '{"compaction":{"summary":"s","firstKeptEntryId":"u1"}}'"#] {
+        assert_eq!(hooked(&run, &replace, &[format!("session_before_compact={bad}")]).code, 1, "{bad}");
+    }
+    assert!(run.bytes("s.jsonl") == long());
+    let given = r#"session_before_compact=echo '{"compaction":{"summary":"HOOK-WORDS"}}'"#.to_owned();
+    let out = hooked(&run, &replace, &[given, "session_compact=cat > told.json".to_owned()]).ok();
+    assert_eq!((&out.json()["action"], &out.json()["summarizer"]), (&json!("compacted"), &json!("hook")));
+    assert!(run.last("s.jsonl").to_string().contains("HOOK-WORDS"));
+    holds("hook-session_compact.schema.json", &payload(&run, "told.json"));
+    assert_eq!((&payload(&run, "told.json")["action"], &payload(&run, "told.json")["archiveRevision"]), (&json!("replaced"), &json!(1)));
+}
+
+#[test]
 fn r17_what_a_hook_appends_is_kept() {
     let run = Run::of(long());
     let more = s::user("late", "a5", "one more question, LATE-WORD");

@@ -34,7 +34,7 @@ pub(crate) enum Client {
 impl Client {
     const ALL: [Client; 3] = [Client::Endpoint, Client::Openai, Client::Anthropic];
 
-    fn args(self, server: &Server) -> Vec<String> {
+    pub(crate) fn args(self, server: &Server) -> Vec<String> {
         let address = &server.address;
         match self {
             Client::Endpoint => vec!["--summarizer".to_owned(), "endpoint".to_owned(), "--endpoint".to_owned(), format!("{address}/sum")],

@@ -133,3 +133,87 @@ fn a_split_turn_is_replayed_whole() {
     assert!(input.to_string().contains("OPENING-REQUEST"));
     server.got().iter().for_each(paired);
 }
+
+/// A session to be replaced: turns with calls, and reminders.
+fn replaceable() -> Vec<u8> {
+    let mut lines = vec![s::header()];
+    let last = turns(&mut lines, None, 0, 3, 1_500);
+    lines.push(s::user("rem", last.as_str(), "<system-reminder>\nKEPT-REMINDER\n</system-reminder>"));
+    lines.push(crate::read("r1", "rem", "call-1", "src/one.rs"));
+    lines.push(s::tool_result("t1", "r1", "call-1", "read", "GROUP-RESULT"));
+    turns(&mut lines, Some("t1"), 5, 2, 1_500);
+    s::file(&lines)
+}
+
+const REPLACE: &[&str] = &["compact", "s.jsonl", "--strategy", "replace", "--json"];
+
+#[test]
+fn answers_about_a_replaced_history_are_asked_for_again_and_then_in_halves() {
+    let bad = || Client::Openai.says("<think>no</think>", "stop");
+    let good = |n: usize| Client::Openai.says(&format!("## Goal\n- ANSWER-{n}"), "stop");
+    // How many answers are bad, and how many requests that takes; none where nothing comes of it.
+    for (bads, want) in [(0, Some(1)), (2, Some(3)), (3, Some(5)), (5, Some(7)), (6, None)] {
+        let server = Server::with(move |at, _| if at < bads { bad() } else { good(at) });
+        let run = Run::of(replaceable());
+        let out = go(&run, REPLACE, &Client::Openai.args(&server), &[]);
+        let got = server.got();
+        match want {
+            Some(requests) => {
+                assert_eq!((out.code, got.len()), (0, requests), "{bads}: {out}");
+                let text = run.last("s.jsonl")["message"].to_string();
+                assert!(text.contains("ANSWER-"), "{text}");
+                assert_eq!(text.contains("# Part 1 of 2") && text.contains("# Part 2 of 2"), bads >= 3, "{bads}: {text}");
+            }
+            None => {
+                assert_eq!((out.code, got.len()), (1, 6), "{bads}: {out}");
+                assert!(run.bytes("s.jsonl") == replaceable());
+            }
+        }
+        assert!(got[0].raw.contains("Function call (call-1): read(") && got[0].raw.contains("Function call output (call-1): GROUP-RESULT"));
+    }
+    // The second half knows the first, and its failure discards that; nine requests at most.
+    let server = Server::with(move |at, _| if at == 5 { good(at) } else { bad() });
+    let run = Run::of(replaceable());
+    let out = go(&run, REPLACE, &Client::Openai.args(&server), &[]);
+    assert_eq!((out.code, server.got().len()), (1, 9), "{out}");
+    assert!(server.got()[6].raw.contains("ANSWER-5") && run.bytes("s.jsonl") == replaceable());
+    // Other errors are not asked about again.
+    let server = Server::new(vec![status(400, "{}")]);
+    assert_eq!(go(&Run::of(replaceable()), REPLACE, &Client::Openai.args(&server), &[]).code, 1);
+    assert_eq!(server.got().len(), 1);
+    // A dry run asks nobody.
+    let run = Run::of(replaceable());
+    go(&run, &[REPLACE, &["-n", "--relevance"]].concat(), &Client::Openai.args(&server), &[]).ok();
+    assert_eq!(server.got().len(), 1);
+    assert!(run.bytes("s.jsonl") == replaceable());
+}
+
+#[test]
+fn relevance_is_the_mean_of_three_answers() {
+    // The part with the result is worth 0.3, everything else 0.9; summaries are summaries.
+    let server = Server::with(|at, got| {
+        let asks = got.raw.contains("one number between 0 and 1");
+        let text = match (asks, got.raw.contains("GROUP-RESULT")) {
+            (true, true) => ["0", "0.4", "0.5"][at % 3],
+            (true, false) => "0.9",
+            (false, _) => GOOD,
+        };
+        Client::Openai.says(text, "stop")
+    });
+    let run = Run::of(replaceable());
+    let args = [REPLACE, &["--relevance"]].concat();
+    let receipt = go(&run, &args, &Client::Openai.args(&server), &[]).ok().json();
+    let got = server.got();
+    let (asked, told): (Vec<_>, Vec<_>) = got.iter().partition(|got| got.raw.contains("one number between 0 and 1"));
+    assert_eq!((asked.len() % 3, told.len()), (0, 1));
+    assert!(asked.len() >= 9 && !told[0].raw.contains("GROUP-RESULT") && told[0].raw.contains("KEPT-REMINDER"), "{receipt}");
+    // Who cannot tell drops nothing.
+    let server = Server::with(|_, got| match got.raw.contains("one number between 0 and 1") {
+        true => Client::Openai.says("perhaps", "stop"),
+        false => Client::Openai.says(GOOD, "stop"),
+    });
+    let run = Run::of(replaceable());
+    let out = go(&run, &args, &Client::Openai.args(&server), &[]).ok();
+    assert!(server.got().last().unwrap().raw.contains("GROUP-RESULT"));
+    assert!(out.stderr().contains("the relevance of a part is not known"), "{out}");
+}
