@@ -27,6 +27,7 @@ mod prune;
 mod repair;
 mod replace;
 mod revisions;
+mod rewrites;
 #[path = "../common/run.rs"]
 mod run;
 #[path = "../common/server.rs"]
