@@ -17,7 +17,7 @@ use crate::session::Ix;
 pub(super) const NAMES_A_LINE: usize = 6;
 
 /// Changed definitions that the line of their file names.
-const NAMES_OF_FILE: usize = 3;
+const NAMES_OF_FILE: usize = 2;
 
 /// Lines about changed files of which nothing more is known.
 const BARE_LINES: usize = 3;
@@ -35,7 +35,7 @@ const LINES_A_GROUP: u32 = 8;
 const ORDER: u64 = (1 << 41) + (2 << 30);
 
 /// Tokens of a line beside its names, in quarters: mark, verb, full stop.
-const LINE_COST: u64 = 24;
+const LINE_COST: u64 = 20;
 
 /// Tokens of a second verb in a line, in quarters.
 const SECOND_VERB: u64 = 8;
@@ -54,6 +54,8 @@ enum Key {
     Refers(u32),
     /// Lines of a file that were looked for.
     Lines(u32),
+    /// What else stands in a file, told when there is room for all that says more.
+    Rest(u32),
     /// What a command printed.
     Printed(u32),
     /// What the user named.
@@ -82,6 +84,8 @@ pub(super) struct Map {
     heap: BinaryHeap<(u64, std::cmp::Reverse<Key>)>,
     taken: BTreeMap<Key, u32>,
     lines: u64,
+    /// Whether what is left of the files was let in.
+    loose: bool,
 }
 
 impl Map {
@@ -109,6 +113,10 @@ impl Map {
                 (_, NOWHERE) => {}
                 (Shape::Ident | Shape::Number, _) => {
                     for (file, owner) in fact.among.iter().filter(|(file, _)| *file != NOWHERE) {
+                        let rest = groups.entry(Key::Rest(*file)).or_default();
+                        if rest.last() != Some(&n) {
+                            rest.push(n);
+                        }
                         // What stands in a definition is told with it.
                         let inside = *owner != NOWHERE || !fact.among.iter().any(|(other, owner)| other == file && *owner != NOWHERE);
                         if inside {
@@ -139,7 +147,7 @@ impl Map {
         for names in changed.values_mut() {
             names.sort_by_key(|n| std::cmp::Reverse(pool.get(*n).map_or(0, |worth| worth.value)));
         }
-        let mut map = Map { groups, changed, heap: BinaryHeap::new(), taken: BTreeMap::new(), lines: 0 };
+        let mut map = Map { groups, changed, heap: BinaryHeap::new(), taken: BTreeMap::new(), lines: 0, loose: false };
         let files: Vec<u32> = (0..u32::try_from(pool.notes.facts.files.len()).unwrap_or(0)).collect();
         for key in files.into_iter().map(Key::File).chain(map.others()) {
             map.push(pool, key);
@@ -185,7 +193,7 @@ impl Map {
         let (opening, extra, most) = match key {
             Key::File(number) => return file_draft(pool, self.changed.get(&number).map_or(&[], Vec::as_slice), number, told_before),
             Key::Lines(_) => ("", 24, NAMES_A_LINE),
-            Key::Inner(_, NOWHERE) | Key::Refers(_) | Key::User => ("", 4, NAMES_A_LINE),
+            Key::Inner(_, NOWHERE) | Key::Refers(_) | Key::Rest(_) | Key::User => ("", 4, NAMES_A_LINE),
             Key::Inner(..) if told_before > 0 => ("", 8, NAMES_A_LINE),
             Key::Inner(_, owner) => (facts.owners.get_index(owner as usize).map(|(owner, _)| &**owner)?, 8, NAMES_A_LINE - 1),
             Key::Printed(place) => (facts.places.get_index(place as usize).map(|(shown, _)| &**shown)?, 4, NAMES_A_LINE),
@@ -234,7 +242,16 @@ impl Map {
             item.order = place(key, told);
             return Some(item);
         }
-        None
+        if std::mem::replace(&mut self.loose, true) {
+            return None;
+        }
+        let files: Vec<Key> = self.taken.keys().copied().filter(|key| matches!(key, Key::File(_))).collect();
+        for key in files {
+            if let Key::File(number) = key {
+                self.push(pool, Key::Rest(number));
+            }
+        }
+        self.next(pool)
     }
 
     /// Changed files without a line of their own.
@@ -262,6 +279,7 @@ fn place(key: Key, told: u32) -> u64 {
         Key::File(number) => (0, number, 0),
         Key::Refers(number) => (0, number, 1),
         Key::Lines(number) => (0, number, 20_000),
+        Key::Rest(number) => (0, number, 20_001),
         Key::Inner(number, NOWHERE) => (0, number, 2),
         Key::Inner(number, owner) => (0, number, 3 + owner.min(16_000)),
         Key::Printed(place) => (1, place, 0),
@@ -312,7 +330,7 @@ fn file_draft(pool: &Pool<'_>, changed_names: &[usize], number: u32, told_before
     let own = pool.find(shown);
     let mut draft = Draft {
         // That a file was changed is worth telling by itself.
-        gain: own.map_or(0, |n| pool.gain(n)) + if changed { 2_048 } else { 0 } + if file.by_user { 2_048 } else { 0 },
+        gain: own.map_or(0, |n| pool.gain(n)) + if changed { 1_024 } else { 0 } + if file.by_user { 2_048 } else { 0 },
         cost: LINE_COST + 8 + shown.len() as u64,
         names: Vec::new(),
     };
@@ -336,6 +354,7 @@ fn line(pool: &Pool<'_>, key: Key, again: bool, draft: &Draft) -> Option<Item> {
             format!("  - {} {}.", marked(facts.owners.get_index(owner as usize)?.0), deeds(pool, &draft.names))
         }
         Key::Refers(_) => format!("  - It refers to {}.", and(&listed(pool, &draft.names))),
+        Key::Rest(_) => format!("  - It also has {}.", and(&listed(pool, &draft.names))),
         Key::Lines(_) => {
             let mut lines = listed(pool, &draft.names);
             lines.sort_unstable_by_key(|line| line.parse::<u64>().unwrap_or(u64::MAX));

@@ -244,7 +244,7 @@ pub(super) fn is_fact_line(text: &str) -> bool {
     let file = ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`']);
     let mut words = text.split(' ');
     let (first, second, third) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let deed = |word: &str| matches!(word, "calls" | "uses");
+    let deed = |word: &str| matches!(word, "calls" | "uses" | "has");
     file || text.ends_with('.')
         && (first == "It"
             && (deed(second) || second == "also" && deed(third) || text.starts_with("It refers to ") || text.starts_with(LINES))
