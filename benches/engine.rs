@@ -13,6 +13,8 @@ use epitome::engine::cut::{CutSettings, cut};
 use epitome::engine::serialize::{Form, WRAPPERS, select, serialize};
 use epitome::engine::tokens::{Counter, Effort, Tokenizer};
 use epitome::session::{Ix, Session, Source, problems};
+use epitome::summarize::offline::Offline;
+use epitome::summarize::{Purpose, Request, Summarizer as _};
 use epitome::text;
 use serde_json::json;
 
@@ -88,6 +90,22 @@ fn sessions_of_10_mb(c: &mut Criterion) {
     group.bench_function("plan", |b| {
         b.iter_batched(counter, |mut c| compaction::plan(&mut c, &path.entries, settings).unwrap(), BatchSize::SmallInput)
     });
+    let messages: Vec<Ix> = path.entries.iter().copied().filter(|ix| opened[*ix].is_message()).collect();
+    let selection = select(&opened, &path.entries, &messages);
+    let request = Request {
+        session: &opened,
+        selection: &selection,
+        purpose: Purpose::History,
+        previous: None,
+        kept: &[],
+        turn: &[],
+        focus: None,
+        prompt: None,
+        context: &[],
+        budget: 4_096,
+        tokenizer: Tokenizer::Heuristic,
+    };
+    group.bench_function("summarize", |b| b.iter(|| Offline.summarize(black_box(&request)).unwrap().lines.len()));
     group.finish();
 }
 
