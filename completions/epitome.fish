@@ -34,7 +34,7 @@ complete -c epitome -n "__fish_epitome_needs_command" -f -a "export" -d 'Write a
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -86,7 +86,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s h -l help -d
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -155,7 +155,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -217,7 +217,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d '
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -273,7 +273,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s h -l 
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand export" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'

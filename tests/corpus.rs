@@ -107,6 +107,14 @@ fn only_look(session: &Path) {
         json(&with(&["compact", "-n", "--strategy", "off"]), session);
         json(&with(&["prune", "-n", "--protect-tokens", "0", "--min-savings", "0"]), session);
         json(&with(&["prune", "-n", "--stale"]), session);
+        let measures = ["prune", "-n", "--details", "--images", "extract=pictures", "--args", "--custom", "state", "--max-result", "100"];
+        json(
+            &with(
+                &[&measures[..], &["--dead-branches", "--summarized", "--dedupe", "--min-savings", "0", "--protect-tokens", "0"]].concat(),
+            ),
+            session,
+        );
+        json(&with(&["prune", "-n", "--leaf", "all", "--keep-errors", "--protect-tokens", "1%", "--min-savings", "0"]), session);
     }
     let (shown, _) = json(&["inspect", "--tokenizer", "heuristic"], session);
     let leaves: Vec<&str> = shown["session"]["leaves"].as_array().into_iter().flatten().filter_map(|leaf| leaf["id"].as_str()).collect();

@@ -154,7 +154,8 @@ compact   action (compacted, promoted, pruned, nothing, refused), reason, entry_
           pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary,
           replacement (instructions, reminders, tokens, limit, other_branches)
 prune     action (pruned, repaired, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision,
-          restored_revision, dry_run, warnings, prune; with --repair: mended (code, line, id, what)
+          restored_revision, dry_run, warnings, prune (would_prune, saved_tokens, saved_bytes, kept_image_tokens, results,
+          and with measures for the file's size: size (measure, entries, bytes, tokens)); with --repair: mended (code, line, id, what)
 branch-summary  branch (common_ancestor_id, entry_ids, messages, tokens), files, action (summarized, nothing, refused), reason,
           entry_id, bytes_before, bytes_after, summarized_messages, archive_revision, requests, dry_run, warnings, summary
 export    action (exported, nothing), reason, format, view, output, revision, entries, images, bytes_before, bytes_after,

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use data_encoding::BASE64;
+use data_encoding::{BASE64, HEXLOWER};
+use sha2::{Digest, Sha256};
 
 /// What is known about the data of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,20 +127,32 @@ pub fn true_type(data: &str, many: bool) -> Option<&'static str> {
     }
 }
 
-/// The text that stands in the place of an image that was taken out: what it was, as far as its data tells.
+/// The text that stands in the place of an image that was `done` with (dropped, moved to a file): its type, width and height,
+/// bytes, and the beginning of its SHA-256, as far as its data tells.
 #[must_use]
-pub fn placeholder(data: &str, stated: &str) -> String {
+pub fn placeholder(data: &str, stated: &str, done: &str) -> String {
     let stated = crate::text::one_line(stated, 40);
     let kind = if stated.is_empty() { "unknown type" } else { stated.as_str() };
+    let digest = |bytes: &[u8]| HEXLOWER.encode(&Sha256::digest(bytes)).chars().take(SHORT_HASH).collect::<String>();
     match look(data) {
-        Image::Blob(hash) => format!("[Image: {kind}, blob {hash}]"),
-        Image::Bad(why) => format!("[Image: {kind}, {} characters; {why}]", data.len()),
+        Image::Blob(hash) => format!("[Image {done}: {kind}, blob {hash}]"),
+        Image::Bad(why) => format!("[Image {done}: {kind}, {} characters; {why}; sha256 {}]", data.len(), digest(data.as_bytes())),
         Image::Data { bytes, mime, size } => {
             let size = size.map(|(width, height)| format!(", {width} x {height} pixels")).unwrap_or_default();
-            format!("[Image: {}{size}, {bytes} bytes]", mime.unwrap_or(kind))
+            let hash = decode(data).map(|bytes| digest(&bytes)).unwrap_or_default();
+            format!("[Image {done}: {}{size}, {bytes} bytes, sha256 {hash}]", mime.unwrap_or(kind))
         }
     }
 }
+
+/// Whether a text is a [`placeholder`]: it stands for an image and is no text of its message.
+#[must_use]
+pub fn is_placeholder(text: &str) -> bool {
+    (text.starts_with("[Image dropped: ") || text.starts_with("[Image moved to ")) && text.ends_with(']')
+}
+
+/// Hex digits of a hash that a placeholder shows: enough to find the image among files that are named by their hash.
+const SHORT_HASH: usize = 12;
 
 #[cfg(test)]
 mod tests {
@@ -151,6 +164,24 @@ mod tests {
         bytes.extend(height.to_be_bytes());
         bytes.extend([8, 2, 0, 0, 0]);
         BASE64.encode(&bytes)
+    }
+
+    #[test]
+    fn p15_a_placeholder_tells_type_dimensions_bytes_and_hash() {
+        let data = png(2_162, 322);
+        let hash = HEXLOWER.encode(&Sha256::digest(decode(&data).unwrap_or_default()));
+        let want = format!("[Image dropped: image/png, 2162 x 322 pixels, 29 bytes, sha256 {}]", hash.chars().take(12).collect::<String>());
+        assert_eq!(placeholder(&data, "image/png", "dropped"), want);
+        // The bytes tell the type, not the label.
+        assert_eq!(placeholder(&data, "image/jpeg", "dropped"), want);
+        let blob = "0123456789abcdef".repeat(4);
+        assert_eq!(placeholder(&format!("blob:sha256:{blob}"), "image/gif", "dropped"), format!("[Image dropped: image/gif, blob {blob}]"));
+        let bad = placeholder("abcde", "", "dropped");
+        assert!(
+            bad.starts_with("[Image dropped: unknown type, 5 characters; the data is no base64: its length is 4n + 1; sha256 "),
+            "{bad}"
+        );
+        assert!(is_placeholder(&want) && is_placeholder(&bad) && !is_placeholder("[Image dropped"));
     }
 
     #[test]

@@ -149,7 +149,7 @@ fn p15_images_give_way_to_notes_that_tell_what_they_were() {
         HEXLOWER.encode(&Sha256::digest(data_encoding::BASE64.decode(data.as_bytes()).unwrap()))[..12].to_owned()
     };
     let len = s::png(9_000, 10).len();
-    assert_eq!(notes[2], s::tx(&format!("[Image dropped: image/png, 9000 x 10, {len} bytes, sha256 {}]", hash(2))));
+    assert_eq!(notes[2], s::tx(&format!("[Image dropped: image/png, 9000 x 10 pixels, {len} bytes, sha256 {}]", hash(2))));
     assert!(notes[1]["text"].as_str().unwrap().contains("2162 x 322"));
     assert_eq!(prune(&run, &[&["--images", "drop"]])["reason"], "nothing_to_prune");
     // The file as it was comes back.
@@ -227,7 +227,7 @@ fn r28_blobs_are_references_and_are_moved_only_when_they_are_there() {
     let run = session();
     prune(&run, &[&["--images", "drop"]]);
     let notes = entries(&run)["t1"]["message"]["content"].clone();
-    assert_eq!(notes[1], s::tx(&format!("[Image dropped: image/png, sha256 {}]", &hash[..12])));
+    assert_eq!(notes[1], s::tx(&format!("[Image dropped: image/png, blob {hash}]")));
     assert!(notes[3]["text"].as_str().unwrap().contains("not of the form"), "{notes}");
     let run = session();
     run.put(&format!("blobs/{hash}"), &png);

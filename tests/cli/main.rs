@@ -13,6 +13,7 @@ mod check;
 mod compact;
 mod errors;
 mod help;
+mod prune;
 #[path = "../common/run.rs"]
 mod run;
 #[path = "../common/sessions.rs"]

@@ -60,7 +60,7 @@ pub struct Common {
     /// Work on share K of N only, K from 1, or let the job scheduler's variables say which: K/N, auto [default: all]
     #[arg(long, value_name = "K/N", help_heading = "Input")]
     pub shard: Option<String>,
-    /// The end of the path: an entry's id or an unambiguous beginning of one [default: the last entry of the file]
+    /// The end of the path: an entry's id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]
     #[arg(long, value_name = "ID", help_heading = "Input")]
     pub leaf: Option<String>,
     /// Sessions that are worked on side by side [default: the number of cores]

@@ -10,8 +10,6 @@ mod gone;
 mod images;
 mod records;
 
-pub use images::{Dropped, mended, placeholder};
-
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 

@@ -11,6 +11,7 @@ use crate::engine::files::is_write;
 use crate::engine::prune::block_kind;
 use crate::engine::tokens::{IMAGE_TOKENS, Tokenizer};
 use crate::session::edit::{Splice, member, member_of, parts, without};
+use crate::session::images::is_placeholder;
 use crate::session::{Context, Ix, Json, Kind, Role};
 use crate::text::{mend_surrogates, middle};
 
@@ -276,7 +277,7 @@ fn cut_note(characters: usize) -> String {
 /// The texts of a result are cut in the middle, each by its share.
 fn max_result(changed: &mut Changes<'_>, content: &Range<usize>, most: u64) {
     let line = changed.line;
-    let found = texts(line, content).into_iter().filter(|(_, text)| !images::is_note(text));
+    let found = texts(line, content).into_iter().filter(|(_, text)| !is_placeholder(text));
     let found: Vec<(Range<usize>, Cow<'_, str>, u64)> = found
         .map(|(range, text)| {
             let tokens = changed.tokenizer.count(&text);

@@ -68,7 +68,7 @@ pub(super) fn images(session: &Session, wanted: &Wanted, blobs: Option<&FsPath>)
             step.patches.push(editable.patch(place, json!(truth).to_string()));
             continue;
         }
-        let text = images::placeholder(&data, &mime);
+        let text = images::placeholder(&data, &mime, "dropped");
         step.patches.push(editable.patch(range, json!({"type": "text", "text": text}).to_string()));
         step.mends.push(Mend { code, line, id, what: format!("the image gives way to the text {text}") });
     }
