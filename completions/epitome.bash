@@ -34,6 +34,9 @@ _epitome() {
             epitome,prune)
                 cmd="epitome__subcmd__prune"
                 ;;
+            epitome,snapcompact)
+                cmd="epitome__subcmd__snapcompact"
+                ;;
             epitome__subcmd__help,branch-summary)
                 cmd="epitome__subcmd__help__subcmd__branch__subcmd__summary"
                 ;;
@@ -52,6 +55,9 @@ _epitome() {
             epitome__subcmd__help,prune)
                 cmd="epitome__subcmd__help__subcmd__prune"
                 ;;
+            epitome__subcmd__help,snapcompact)
+                cmd="epitome__subcmd__help__subcmd__snapcompact"
+                ;;
             *)
                 ;;
         esac
@@ -59,7 +65,7 @@ _epitome() {
 
     case "${cmd}" in
         epitome)
-            opts="-h -V --help --version inspect compact prune branch-summary export help"
+            opts="-h -V --help --version inspect compact prune branch-summary export snapcompact help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -243,7 +249,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__compact)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --auto-continue --prune --allow-growth --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --context-limit --relevance --relevance-threshold --retain-custom --drop-branches --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --auto-continue --prune --allow-growth --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --context-limit --relevance --relevance-threshold --retain-custom --drop-branches --shape --api --max-frames --frame-size --plain-zero --frames-dir --allow-unreadable --carrier --tool-result-chars --tool-arg-chars --tool-call-chars --head-ratio --no-dim --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -338,7 +344,7 @@ _epitome() {
                     return 0
                     ;;
                 --strategy)
-                    COMPREPLY=($(compgen -W "context-full replace off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "context-full replace snapcompact off" -- "${cur}"))
                     return 0
                     ;;
                 --trigger)
@@ -422,6 +428,46 @@ _epitome() {
                     return 0
                     ;;
                 --retain-custom)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shape)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --api)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-frames)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --frame-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --frames-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --carrier)
+                    COMPREPLY=($(compgen -W "auto preserve-data message" -- "${cur}"))
+                    return 0
+                    ;;
+                --tool-result-chars)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tool-arg-chars)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tool-call-chars)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --head-ratio)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -539,7 +585,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__help)
-            opts="inspect compact prune branch-summary export help"
+            opts="inspect compact prune branch-summary export snapcompact help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -636,8 +682,22 @@ _epitome() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        epitome__subcmd__help__subcmd__snapcompact)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         epitome__subcmd__inspect)
-            opts="-0 -q -v -l -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --show --needs-compaction --list --exact --check --fail-on --allow --keep-from --help --version"
+            opts="-0 -q -v -l -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --show --needs-compaction --list --exact --check --fail-on --allow --frames-dir --keep-from --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -716,7 +776,7 @@ _epitome() {
                     return 0
                     ;;
                 --show)
-                    COMPREPLY=($(compgen -W "overview tree path context transcript cut sizes triggers prune files summary revisions problems settings all" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "overview tree path context transcript cut sizes triggers prune files summary frames revisions problems settings all" -- "${cur}"))
                     return 0
                     ;;
                 --fail-on)
@@ -724,6 +784,10 @@ _epitome() {
                     return 0
                     ;;
                 --allow)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --frames-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -882,6 +946,240 @@ _epitome() {
                     return 0
                     ;;
                 --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        epitome__subcmd__snapcompact)
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --strategy --trigger --keep-from --instructions --context-file --auto-continue --prune --allow-growth --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --context-limit --relevance --relevance-threshold --retain-custom --drop-branches --shape --api --max-frames --frame-size --plain-zero --frames-dir --allow-unreadable --carrier --tool-result-chars --tool-arg-chars --tool-call-chars --head-ratio --no-dim --text --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shard)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --leaf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --progress)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reserve-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-recent-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threshold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tokenizer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --enabled)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summary-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --blob-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --archive-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --strategy)
+                    COMPREPLY=($(compgen -W "context-full replace snapcompact off" -- "${cur}"))
+                    return 0
+                    ;;
+                --trigger)
+                    COMPREPLY=($(compgen -W "manual auto idle" -- "${cur}"))
+                    return 0
+                    ;;
+                --keep-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --instructions)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summarizer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summarizer-model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --base-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --endpoint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summarizer-command)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --idle-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-requests)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-input-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fallback)
+                    COMPREPLY=($(compgen -W "offline context-full" -- "${cur}"))
+                    return 0
+                    ;;
+                --hook)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --relevance)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --relevance-threshold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retain-custom)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shape)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --api)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-frames)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --frame-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --frames-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --carrier)
+                    COMPREPLY=($(compgen -W "auto preserve-data message" -- "${cur}"))
+                    return 0
+                    ;;
+                --tool-result-chars)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tool-arg-chars)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tool-call-chars)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --head-ratio)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --text)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -31,6 +31,7 @@ complete -c epitome -n "__fish_epitome_needs_command" -f -a "compact" -d 'Append
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "export" -d 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision'
+complete -c epitome -n "__fish_epitome_needs_command" -f -a "snapcompact" -d 'Put older history on pictures that a model with vision reads back; the same as compact --strategy snapcompact'
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
@@ -65,6 +66,7 @@ triggers\t'What asks for a compaction, and what --trigger auto would do'
 prune\t'Tool results that pruning would blank'
 files\t'Files that a compaction would record'
 summary\t'The summary that the offline summarizer would write, with its sources'
+frames\t'History on pictures, read back to text'
 revisions\t'Archived revisions of the session'
 problems\t'Everything that is wrong'
 settings\t'Settings and where they come from'
@@ -72,6 +74,7 @@ all\t'All of it'"
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l fail-on -d 'The severity from which --check fails: error, warning [default: error]' -r -f -a "error\t'Errors'
 warning\t'Warnings too'"
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l allow -d 'A problem code that --check passes over; may be given more than once [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l frames-dir -d 'With --show frames: write the frames as PNG files into DIR [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l keep-from -d 'The message to keep from, one of the cut\'s candidates [default: chosen by --keep-recent-tokens]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
@@ -109,8 +112,9 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l archive-dir 
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l limit -d 'Stop when N sessions were changed [default: none]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, replace, off [default: context-full]' -r -f -a "context-full\t'A summary of what is old'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, snapcompact, replace, off [default: context-full; snapcompact in the command of that name]' -r -f -a "context-full\t'A summary of what is old'
 replace\t'Instructions, reminders and one new reminder instead of everything'
+snapcompact\t'What is old on pictures'
 off\t'Only report'"
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l trigger -d 'When to compact: manual, auto, idle [default: manual for one session, auto for several]' -r -f -a "manual\t'Now'
 auto\t'When the context asks for it'
@@ -136,6 +140,18 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l context-limi
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l relevance -d 'Leave out what the summarizer finds irrelevant [default: false]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l relevance-threshold -d 'The score from which messages are relevant, 0 to 1 [default: 0.5]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l retain-custom -d 'Keep an extension\'s messages of this type; may be given more than once [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l shape -d 'The shape of frames: auto (dense), legible, or a name such as 8on16-bw [default: auto]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l api -d 'The interface that carries requests to the model, such as openai-responses [default: the session\'s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l max-frames -d 'Most frames; older ones give way, and what is newest stays text [default: 8, or what the provider takes]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l frame-size -d 'Width and greatest height of a frame, in pixels [default: the shape\'s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l frames-dir -d 'Write the frames that are made as PNG files into DIR, too [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l carrier -d 'How frames reach the model: auto, preserve-data, message [default: auto, by the session\'s owner]' -r -f -a "auto\t'As the owner of the session reads them'
+preserve-data\t'In the compaction, as oh-my-pi reads them'
+message\t'In a message behind the compaction, which every reader sends'"
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l tool-result-chars -d 'Characters of a tool result that are printed [default: 2000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l tool-arg-chars -d 'Characters of one argument of a call that are printed [default: 500]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l tool-call-chars -d 'Characters of all arguments of a call that are printed [default: 2000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l head-ratio -d 'Share of what is cut that is kept from its start, 0 to 1 [default: 0.6]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s q -l quiet -d 'No notes and warnings [default: off]'
@@ -151,6 +167,9 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-growth
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l no-redact -d 'Send keys and tokens of the session as they are, instead of masked [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l drop-branches -d 'Leave other branches behind, in the archive [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l plain-zero -d 'Draw zeros without their slash [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-unreadable -d 'Print even when more than 5 % of the text cannot be drawn [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l no-dim -d 'Print tool results black instead of gray [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
@@ -319,9 +338,96 @@ complete -c epitome -n "__fish_epitome_using_subcommand export" -s n -l dry-run 
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l exit-code -d 'Exit code 3 when there was nothing to export [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand export" -s h -l help -d 'Print help'
 complete -c epitome -n "__fish_epitome_using_subcommand export" -s V -l version -d 'Print version'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "export" -d 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision'
-complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l progress -d 'Progress on standard error: auto, always, never [default: auto, on a terminal]' -r -f -a "auto\t'On a terminal'
+always\t'Always'
+never\t'Never'"
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l config -d 'Read settings from FILE [default: $EPITOME_CONFIG, else epitome/config.toml in $XDG_CONFIG_HOME]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l now -d 'The time of the run, RFC 3339 [default: $SOURCE_DATE_EPOCH, else the clock]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l context-window -d 'Tokens of the model\'s window [default: the model\'s, else 200000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l reserve-tokens -d 'Tokens kept free for the answer [default: 16384, or 15 % of the window]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l keep-recent-tokens -d 'Newest tokens that a compaction keeps as they are [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l threshold -d 'When a context is to be compacted: tokens, or percent of the window [default: the window less the reserve]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l tokenizer -d 'How tokens are counted: o200k, cl100k, heuristic [default: o200k]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l model -d 'The model, provider/id [default: the session\'s latest]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l enabled -d 'Whether --trigger auto may act [default: true]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l summary-tokens -d 'Most tokens of a summary, 300 to 16384 [default: 4096]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l blob-dir -d 'Folder of externalized image data [default: the agent\'s, beside its sessions]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l archive-dir -d 'Folder of archives of rewritten sessions [default: SESSION.archive beside each session]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l limit -d 'Stop when N sessions were changed [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l strategy -d 'How to compact: context-full, snapcompact, replace, off [default: context-full; snapcompact in the command of that name]' -r -f -a "context-full\t'A summary of what is old'
+replace\t'Instructions, reminders and one new reminder instead of everything'
+snapcompact\t'What is old on pictures'
+off\t'Only report'"
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l trigger -d 'When to compact: manual, auto, idle [default: manual for one session, auto for several]' -r -f -a "manual\t'Now'
+auto\t'When the context asks for it'
+idle\t'The same, while nobody works on the session'"
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l keep-from -d 'The message to keep from, one of the cut\'s candidates [default: chosen by --keep-recent-tokens]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l instructions -d 'What the summary should look at [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l context-file -d 'Lines from FILE that the summary should carry [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l summarizer -d 'Who writes the summary: offline, truncate, endpoint, openai, openai-compact, anthropic, command [default: offline]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l summarizer-model -d 'The model that writes it [default: none; openai and anthropic need one]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l base-url -d 'Where openai or anthropic is, such as http://localhost:8080/v1 [default: the provider\'s own]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l endpoint -d 'With --summarizer endpoint: where {systemPrompt, prompt} is posted for {summary} [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l summarizer-command -d 'With --summarizer command: a program that gets the prompt on standard input and prints the summary [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l timeout -d 'The longest that one request may take: 120, 90s, 5m [default: 120s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l idle-timeout -d 'The longest that an answer may pause once it has begun [default: 60s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l retries -d 'How often a request is sent again after 408, 429, 5xx or a dropped connection [default: 3]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l max-requests -d 'Most requests of the whole run, those that are sent again included [default: 100]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l max-input-tokens -d 'Most tokens of one request; what is longer is summarized in parts [default: what the model\'s window takes]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l fallback -d 'What may be done when what was asked for fails: offline, context-full [default: nothing, the run fails]' -r -f -a "offline\t'The offline summarizer in place of an online one'
+context-full\t'A summary in place of frames'"
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l hook -d 'Run CMD at an event: session_before_compact, session.compacting, session_compact, session_before_tree; may be given more than once, and replaces what the config says for that event [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l hook-timeout -d 'The longest that a hook may take [default: 30s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l context-limit -d 'Most tokens of the whole result [default: 20000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l relevance -d 'Leave out what the summarizer finds irrelevant [default: false]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l relevance-threshold -d 'The score from which messages are relevant, 0 to 1 [default: 0.5]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l retain-custom -d 'Keep an extension\'s messages of this type; may be given more than once [default: none]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l shape -d 'The shape of frames: auto (dense), legible, or a name such as 8on16-bw [default: auto]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l api -d 'The interface that carries requests to the model, such as openai-responses [default: the session\'s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l max-frames -d 'Most frames; older ones give way, and what is newest stays text [default: 8, or what the provider takes]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l frame-size -d 'Width and greatest height of a frame, in pixels [default: the shape\'s]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l frames-dir -d 'Write the frames that are made as PNG files into DIR, too [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l carrier -d 'How frames reach the model: auto, preserve-data, message [default: auto, by the session\'s owner]' -r -f -a "auto\t'As the owner of the session reads them'
+preserve-data\t'In the compaction, as oh-my-pi reads them'
+message\t'In a message behind the compaction, which every reader sends'"
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l tool-result-chars -d 'Characters of a tool result that are printed [default: 2000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l tool-arg-chars -d 'Characters of one argument of a call that are printed [default: 500]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l tool-call-chars -d 'Characters of all arguments of a call that are printed [default: 2000]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l head-ratio -d 'Share of what is cut that is kept from its start, 0 to 1 [default: 0.6]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l text -d 'Print FILE, or - for standard input, into --frames-dir instead of compacting a session [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s q -l quiet -d 'No notes and warnings [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s v -l verbose -d 'More detail; twice for still more [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l no-config -d 'Read no config file [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s n -l dry-run -d 'Write nothing: do everything else and show the plan [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s i -l in-place -d 'Change several sessions in place [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l overwrite -d 'Replace a target that is there already [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l auto-continue -d 'When the threshold asked for it: tell the agent to go on with the task on its own [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l prune -d 'Prune old, superseded and useless results first, as prune does with its settings, and compact only what then still asks for it; both in one write, the file as it was archived [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l allow-growth -d 'Write the compaction even when the context does not shrink [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l no-redact -d 'Send keys and tokens of the session as they are, instead of masked [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l drop-branches -d 'Leave other branches behind, in the archive [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l plain-zero -d 'Draw zeros without their slash [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l allow-unreadable -d 'Print even when more than 5 % of the text cannot be drawn [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l no-dim -d 'Print tool results black instead of gray [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s V -l version -d 'Print version'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "prune" -d 'Make a session smaller for the model: old, superseded and useless tool results give way to notices'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "branch-summary" -d 'Keep what an abandoned branch learnt, at the entry where the work goes on'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "export" -d 'Write a session for people or programs: transcript or context, secrets masked; or an archived revision'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "snapcompact" -d 'Put older history on pictures that a model with vision reads back; the same as compact --strategy snapcompact'
+complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -83,6 +83,8 @@ pub const NAMES: &[Name] = &[
     name("prune.min_result_tokens", "--min-result-tokens", "EPITOME_PRUNE_MIN_RESULT_TOKENS", "50"),
     name("prune.stale_suffix_tokens", "--stale-suffix-tokens", "EPITOME_PRUNE_STALE_SUFFIX_TOKENS", "8000"),
     name("prune.stale_idle_minutes", "--stale-idle-minutes", "EPITOME_PRUNE_STALE_IDLE_MINUTES", "30"),
+    name("snapcompact.shape", "--shape", "EPITOME_SNAPCOMPACT_SHAPE", "auto"),
+    name("snapcompact.max_frames", "--max-frames", "EPITOME_SNAPCOMPACT_MAX_FRAMES", ""),
     name("online.summarizer", "--summarizer", "EPITOME_SUMMARIZER", "offline"),
     name("online.model", "--summarizer-model", "EPITOME_SUMMARIZER_MODEL", ""),
     name("online.base_url", "--base-url", "EPITOME_BASE_URL", ""),
@@ -132,6 +134,10 @@ pub struct Settings {
     pub prune: PruneSettings,
     /// How little must stand after a result, and how long nobody must have worked, for the per-turn pass: tokens, minutes.
     pub stale: (u64, u64),
+    /// The shape of frames: a name, `auto` or `legible`.
+    pub shape: String,
+    /// Most frames of an archive; `None` means 8, or what the provider takes.
+    pub max_frames: Option<usize>,
     /// What is known about models: the rows of the config, `[[model]]` and `[[promotion]]`, over those that are compiled in.
     pub catalogue: Arc<Catalogue>,
     /// Who writes summaries.
@@ -208,6 +214,8 @@ impl Settings {
             replace: ReplaceSettings::default(),
             prune: PruneSettings::default(),
             stale: (0, 0),
+            shape: "auto".to_owned(),
+            max_frames: None,
             catalogue: Arc::new(catalogue),
             summarizer: Choice::default(),
             hooks: Vec::new(),
@@ -286,6 +294,13 @@ impl Settings {
             "prune.stale_suffix_tokens" => self.stale.0 = amount(text)?,
             "export.redact_email" => self.redact_email = switch(text)?,
             "prune.stale_idle_minutes" => self.stale.1 = amount(text)?,
+            "snapcompact.shape" => {
+                crate::run::snapcompact::Wanted::of(text)?;
+                self.shape = text.to_owned();
+            }
+            "snapcompact.max_frames" => {
+                self.max_frames = Some(usize::try_from(at_least(1, amount(text)?)?).unwrap_or(usize::MAX));
+            }
             "hooks.timeout" => self.hook_timeout = duration(text)?,
             _ => {
                 if let Some(key) = key.strip_prefix("online.") {

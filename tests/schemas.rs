@@ -111,6 +111,7 @@ const SHOWS: &[&str] = &[
     "prune",
     "files",
     "summary",
+    "frames",
     "revisions",
     "problems",
     "settings",
@@ -159,6 +160,7 @@ fn compact_prints_what_its_schema_says() {
         &["compact", "-n", "--keep-recent-tokens", "200", "--threshold", "1%"],
         &["compact", "-n", "--keep-recent-tokens", "200", "--strategy", "off", "--trigger", "manual"],
         &["compact", "-n", "--enabled", "false"],
+        &["snapcompact", "-n", "--keep-recent-tokens", "200", "--trigger", "manual", "--allow-growth", "--frame-size", "320"],
         &["compact", "-n", "--keep-from", "no-such-id", "--trigger", "manual"],
         &["compact", "-n", "--strategy", "replace", "--trigger", "manual", "--relevance", "--relevance-threshold", "0.6"],
         &["compact", "-n", "--strategy", "replace", "--trigger", "manual", "--drop-branches", "--context-limit", "400"],
@@ -200,6 +202,24 @@ fn compact_of_a_copy_prints_what_its_schema_says() {
     assert_eq!(said.len(), 1);
     promise.keeps("compact -o -", &said[0]);
     assert!(output.stdout.starts_with(b"{\"type\":\"title\"") || lines(&output.stdout).len() > 30);
+}
+
+#[test]
+fn a_printed_text_is_told_as_its_schema_says() {
+    let schema = jsonschema::validator_for(&schema("snapcompact-text")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("text.txt");
+    fs::write(&text, "one\ntwo 日本").unwrap();
+    let frames = dir.path().join("frames");
+    let (text, frames) = (text.to_str().unwrap(), frames.to_str().unwrap());
+    for more in [&["--dry-run"][..], &["--shape", "5x8-bw", "--frame-size", "320"]] {
+        let call = [&["snapcompact", "--text", text, "--frames-dir", frames][..], more].concat();
+        let said = lines(&epitome(&call, &[]).stdout);
+        let wrong: Vec<String> = schema.iter_errors(&said[0]).map(|e| e.to_string()).collect();
+        assert!(wrong.is_empty(), "{wrong:?}: {}", said[0]);
+        assert_eq!(said[0]["written"].as_array().unwrap().len(), usize::from(more.len() > 1));
+        assert_eq!(said[0]["warnings"].as_array().unwrap().len(), usize::from(more.len() > 1));
+    }
 }
 
 #[test]
@@ -391,7 +411,9 @@ fn the_lists_of_the_schemas_are_those_of_the_code() {
 
 #[test]
 fn parts_of_the_same_name_are_the_same_in_every_schema() {
-    let all = ["inspect", "compact", "prune", "branch-summary", "export", "export-transcript", "export-context", "error"].map(schema);
+    let all =
+        ["inspect", "compact", "prune", "branch-summary", "export", "export-transcript", "export-context", "snapcompact-text", "error"]
+            .map(schema);
     for (at, one) in all.iter().enumerate() {
         for other in &all[at + 1..] {
             for (name, part) in one["$defs"].as_object().unwrap() {

@@ -6,6 +6,7 @@ use super::making::{self, Maker};
 use super::{Status, Usage, Writer, json as out, output, show};
 use crate::engine::replace::ReplaceSettings;
 use crate::hooks::Hooks;
+use crate::run::snapcompact::FramesJob;
 use crate::run::{self, Action, CompactJob, RunError, Services, Trigger};
 use crate::settings::Settings;
 
@@ -25,6 +26,10 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
         }
         None => Vec::new(),
     };
+    let frames = (args.strategy == Some(Strategy::Snapcompact)).then(|| super::snapcompact::job(args, &settings)).transpose()?;
+    if items.several && frames.as_ref().is_some_and(|frames| frames.dir.is_some()) {
+        return Err(Usage::new("--frames-dir takes the frames of one session", "name one session, or leave it out"));
+    }
     let maker = Maker::new(&args.summarizing, &settings, common)?;
     let hooks = making::hooks(&args.hooking, &settings)?;
     let _loading = settings.tokenizer.preload();
@@ -36,6 +41,7 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
         several: items.several,
         context: &context,
         maker: &maker,
+        frames,
         hooks: &hooks,
     };
     let status = batch::write(common, &items, &writer, |item| work.one(item))?;
@@ -44,7 +50,7 @@ pub(super) fn run(args: &Compact) -> anyhow::Result<Status> {
 
 /// What the flags mean together.
 fn check(args: &Compact) -> anyhow::Result<()> {
-    if args.strategy == Strategy::Replace {
+    if args.strategy == Some(Strategy::Replace) {
         for (given, flag) in [(args.keep_from.is_some(), "--keep-from"), (args.allow_growth, "--allow-growth")] {
             if given {
                 return Err(Usage::new(
@@ -68,6 +74,7 @@ struct Work<'a> {
     several: bool,
     context: &'a [String],
     maker: &'a Maker,
+    frames: Option<FramesJob>,
     hooks: &'a Hooks,
 }
 
@@ -130,14 +137,17 @@ impl Work<'_> {
     }
 
     fn strategy(&self) -> run::Strategy {
+        if let Some(frames) = &self.frames {
+            return run::Strategy::Snapcompact(Box::new(frames.clone()));
+        }
         match self.args.strategy {
-            Strategy::ContextFull => run::Strategy::ContextFull,
-            Strategy::Replace => run::Strategy::Replace(ReplaceSettings {
+            None | Some(Strategy::ContextFull | Strategy::Snapcompact) => run::Strategy::ContextFull,
+            Some(Strategy::Replace) => run::Strategy::Replace(ReplaceSettings {
                 retain_custom: self.args.replace.retain_custom.clone(),
                 drop_branches: self.args.replace.drop_branches,
                 ..self.settings.replace.clone()
             }),
-            Strategy::Off => run::Strategy::Off,
+            Some(Strategy::Off) => run::Strategy::Off,
         }
     }
 

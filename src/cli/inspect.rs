@@ -40,6 +40,9 @@ pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
         .map(|name| Code::of(name).ok_or_else(|| unknown_code(name)))
         .collect::<Result<_, _>>()?;
     let items = batch::items(common)?;
+    if items.several && args.frames_dir.is_some() {
+        return Err(Usage::new("--frames-dir takes the frames of one session", "name one session, or leave it out"));
+    }
     let wanted = wanted(&shows);
     let counts = wanted.overview || wanted.context || wanted.cut || wanted.sizes || wanted.summary || wanted.prune;
     let _loading = if counts { settings.tokenizer.preload() } else { None };
@@ -76,6 +79,7 @@ fn shows(args: &Inspect) -> Vec<Show> {
             Show::Prune,
             Show::Files,
             Show::Summary,
+            Show::Frames,
             Show::Revisions,
             Show::Problems,
             Show::Settings,
@@ -107,6 +111,7 @@ fn wanted(shows: &[Show]) -> Wanted {
         problems: has(Show::Problems) || overview,
         prune: has(Show::Prune),
         revisions: has(Show::Revisions),
+        frames: has(Show::Frames),
         triggers: has(Show::Triggers),
     }
 }
@@ -143,6 +148,9 @@ impl Look<'_> {
         progress("");
         if let Some(problems) = report.problems.as_mut().filter(|_| self.args.check) {
             problems.retain(|p| !self.allowed.contains(&p.code));
+        }
+        if let (Some(dir), Some(list)) = (&self.args.frames_dir, &report.frames) {
+            crate::run::snapcompact::write_views(list, dir)?;
         }
         let name = item.input.name();
         let asks = settings.enabled && report.triggers.as_ref().is_some_and(|asked| asked.reason.is_some());
@@ -230,6 +238,9 @@ impl Look<'_> {
         }
         if let Some(plan) = &report.prune {
             object.insert("prune".to_owned(), out::prune(session, plan, plan.worth_it, None, &[]));
+        }
+        if let Some(list) = &report.frames {
+            object.insert("frames".to_owned(), list.iter().map(|view| out::frame(session, view)).collect());
         }
         if let Some((list, _)) = &report.revisions {
             object.insert("revisions".to_owned(), out::revisions(list));

@@ -8,10 +8,12 @@ use crate::engine::size::Freed;
 use crate::engine::trigger::{Asked, Promoted, Reason};
 use crate::run::inspect::{Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
+use crate::run::snapcompact::FrameView;
 use crate::run::{BranchDone, Done, PruneDone, RunError};
 use crate::session::{Ix, Problem, Session};
 use crate::settings::Settings;
 use crate::summarize::Summary;
+use crate::text::Redactor;
 
 /// One object as one line.
 pub(super) fn line(object: Map<String, Value>) -> String {
@@ -22,7 +24,7 @@ pub(super) fn line(object: Map<String, Value>) -> String {
 
 /// The object of a session that failed.
 pub(super) fn error(path: &str, error: &RunError, message: &str) -> String {
-    let masked = |text: &str| crate::text::Redactor::secrets().redact(text).text.into_owned();
+    let masked = |text: &str| Redactor::secrets().redact(text).text.into_owned();
     let error = json!({"code": error.code(), "message": masked(message), "line": error.line(), "hint": error.hint().map(|h| masked(&h))});
     let mut object = head(path);
     object.insert("error".to_owned(), error);
@@ -126,7 +128,7 @@ pub(super) fn problems(list: &[Problem]) -> Value {
 pub(super) fn settings(settings: &Settings) -> Value {
     let rows = settings.shown.iter().map(|(name, value, origin)| {
         // A command or an address may hold a password.
-        let value = if value.is_empty() { Value::Null } else { crate::text::Redactor::secrets().redact(value).text.into() };
+        let value = if value.is_empty() { Value::Null } else { Redactor::secrets().redact(value).text.into() };
         json!({"key": name.key, "value": value, "source": origin.to_string()})
     });
     rows.collect()
@@ -187,6 +189,7 @@ pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
         ("dropped", receipt.dropped.iter().map(|(id, why)| json!({"id": id, "why": why.code()})).collect()),
         ("pruned_results", receipt.pruned_results.into()),
         ("archive_revision", json!(receipt.archive_revision)),
+        ("frames", receipt.frames.as_ref().map_or(Value::Null, super::snapcompact::frames)),
         ("requests", receipt.requests.into()),
         ("dry_run", receipt.dry_run.into()),
         ("warnings", json!(receipt.warnings)),
@@ -215,6 +218,16 @@ pub(super) fn prune(session: &Session, plan: &PrunePlan, would_prune: bool, save
         object.insert("size".to_owned(), rows.collect());
     }
     object
+}
+
+/// One of `frames`: a frame of a session, read back; `error` tells why the text is not known.
+pub(super) fn frame(session: &Session, view: &FrameView) -> Value {
+    let frame = &view.frame;
+    let text = view.text.as_ref().ok().map(|text| Redactor::secrets().redact(text).text.into_owned());
+    json!({
+        "id": session.id(view.entry), "shape": view.shape, "cols": frame.cols, "rows": frame.rows, "chars": frame.chars,
+        "bytes": view.png.as_ref().map(Vec::len), "billed_tokens": frame.tokens(), "text": text, "error": view.text.as_ref().err(),
+    })
 }
 
 /// `revisions`.

@@ -14,6 +14,7 @@ mod making;
 mod output;
 mod prune;
 mod show;
+mod snapcompact;
 mod sources;
 mod topics;
 mod writer;
@@ -50,7 +51,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Status {
             return if asked { Status::Done } else { Status::Usage };
         }
     };
-    let cli = match Cli::from_arg_matches(&matches) {
+    let mut cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
@@ -58,12 +59,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Status {
         }
     };
     watch_signals();
-    let (common, result) = match &cli.command {
+    let (common, result) = match &mut cli.command {
         Command::Inspect(args) => (&args.common, inspect::run(args)),
         Command::Compact(args) => (&args.common, compact::run(args)),
         Command::Prune(args) => (&args.common, prune::run(args)),
         Command::BranchSummary(args) => (&args.common, branch_summary::run(args)),
         Command::Export(args) => (&args.common, export::run(args)),
+        Command::Snapcompact(args) => {
+            let result = snapcompact::run(args);
+            (&args.compact.common, result)
+        }
     };
     match result {
         Ok(status) => status,

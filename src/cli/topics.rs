@@ -61,6 +61,9 @@ epitome inspect --show settings prints every value with the place it came from.
   prune.stale_suffix_tokens  --stale-suffix-tokens  EPITOME_PRUNE_STALE_SUFFIX_TOKENS  tokens; 8000
   prune.stale_idle_minutes   --stale-idle-minutes   EPITOME_PRUNE_STALE_IDLE_MINUTES   minutes; 30
 
+  snapcompact.shape       --shape       EPITOME_SNAPCOMPACT_SHAPE       auto, legible, or a shape's name; auto
+  snapcompact.max_frames  --max-frames  EPITOME_SNAPCOMPACT_MAX_FRAMES  frames; 8, or what the provider takes
+
   online.summarizer        --summarizer          EPITOME_SUMMARIZER              offline, truncate, endpoint, openai,
                                                                                  openai-compact, anthropic, command; offline
   online.model             --summarizer-model    EPITOME_SUMMARIZER_MODEL        the provider's name of a model
@@ -149,10 +152,12 @@ inspect   overview:   session, leaf, path_entries, reachable, total, tokens, com
           cut:        cut, cut_reason       files:    files         summary:    summary
           sizes:      sizes                 problems: problems      settings:   settings
           prune:      prune                 revisions: revisions    triggers: triggers
+          frames:     frames
 compact   action (compacted, promoted, pruned, nothing, refused), reason, entry_id, continue_id, strategy, summarizer,
           counted_before, counted_after, tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
-          pruned_results, archive_revision, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary,
+          pruned_results, archive_revision, frames, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary,
           replacement (instructions, reminders, tokens, limit, other_branches)
+snapcompact     as compact; with --text: frames, written, dry_run, warnings
 prune     action (pruned, repaired, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision,
           restored_revision, dry_run, warnings, prune (would_prune, saved_tokens, saved_bytes, kept_image_tokens, results,
           and with measures for the file's size: size (measure, entries, bytes, tokens)); with --repair: mended (code, line, id, what)

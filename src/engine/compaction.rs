@@ -9,6 +9,8 @@ use super::files::{self, Files};
 use super::serialize::{LeftOut, Selection, select};
 use super::tokens::{Counter, Tokenizer};
 use super::usage::{self, Estimate};
+use crate::frames::archive::{read_frame, text_of};
+use crate::session::frames::{Archive, plain};
 use crate::session::{Context, Ix, Json, Kind, Role, Session};
 use crate::summarize::{Line, Summary};
 use crate::text::redact::Redactor;
@@ -95,19 +97,13 @@ pub(super) fn read_previous(session: &Session, ix: Ix) -> io::Result<Previous> {
     let record = Json::parse(&text).unwrap_or(Json::Null);
     let preserve_data = record.get("preserveData");
     let mut previous = Previous { summary: files::strip_tags(record.get("summary").str().unwrap_or_default()), ..Previous::default() };
-    let archive = preserve_data.get("snapcompact");
-    if archive.is_some() {
-        // The entry's summary only tells how to read the frames; what they say stands in the archive's text.
-        match archive.get("text").str() {
-            Some(source) => {
-                let tail = archive.get("textTail").str().unwrap_or_default();
-                previous.summary = [source, tail].into_iter().filter(|t| !t.trim().is_empty()).collect::<Vec<_>>().join("\n");
-            }
-            None => {
-                previous.warning = Some(
-                    "the latest compaction holds its history as frames without their text; only its reading guide is carried on".to_owned(),
-                )
-            }
+    if let Some(archive) = Archive::parse(preserve_data) {
+        // The entry's summary only tells how to read the frames; what they say is the history.
+        previous.summary = text_of(&archive).map(|text| plain(&text)).unwrap_or_default();
+        if archive.text.is_none() && archive.frames.iter().any(|frame| read_frame(frame).is_err()) {
+            previous.warning = Some(
+                "the latest compaction holds history on frames that cannot be read back here; what they say is not carried on".to_owned(),
+            );
         }
     }
     for (key, value) in preserve_data.members() {

@@ -99,7 +99,7 @@ pub fn compose(order: Order) -> Result<Composed, PrintError> {
     let mut previous = previous.unwrap_or_default();
     let mut has_digest = false;
     if anew {
-        let before = normalize(known.as_deref().unwrap_or_default(), &shape.pen()).text;
+        let before = renewed(known.as_deref().unwrap_or_default(), &shape);
         source = joined(&before, &source);
         previous.frames.clear();
     } else if let Some(summary) = previous_summary.filter(|_| !has_previous) {
@@ -109,7 +109,7 @@ pub fn compose(order: Order) -> Result<Composed, PrintError> {
     }
     let whole = match (&known, has_previous) {
         (Some(known), true) if !anew => {
-            let fresh = joined(&normalize(known, &shape.pen()).text, &source);
+            let fresh = joined(&renewed(known, &shape), &source);
             Some(fresh)
         }
         _ => Some(source.clone()),
@@ -133,7 +133,8 @@ pub fn compose(order: Order) -> Result<Composed, PrintError> {
         }
         let sum: usize = attempt.archive.frames.iter().map(|frame| frame.data.len()).sum();
         if sum >= MOST_CHARS && room > 1 {
-            room = room.min(attempt.archive.frames.len()).saturating_sub(1).max(1);
+            let frames = attempt.archive.frames.len();
+            room = (frames * MOST_CHARS / sum).clamp(1, frames.saturating_sub(1).max(1));
             continue;
         }
         break attempt;
@@ -144,6 +145,11 @@ pub fn compose(order: Order) -> Result<Composed, PrintError> {
     composed.printable = printable;
     composed.has_digest = has_digest;
     Ok(composed)
+}
+
+/// Text that was normalised before, perhaps for another font.
+fn renewed(text: &str, shape: &Shape) -> String {
+    normalize(&text.replace(NEWLINE, "\n"), &shape.pen()).text
 }
 
 /// Two texts with a line end between, where both say something.

@@ -9,6 +9,7 @@ use super::prune::prune_path;
 use super::receipt::{Action, Receipt};
 use super::replace::Replacement;
 use super::rewrite::{Archiving, Past, append, rewrite, write_unchanged};
+use super::snapcompact::{self, FramesJob};
 use super::{RunError, Services, Target};
 use crate::engine::compaction::{self, Draft, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
@@ -17,6 +18,7 @@ use crate::engine::replace::ReplaceSettings;
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Promoted, Reason};
 use crate::hooks::Compacting;
+use crate::models::Facts;
 use crate::session::edit::Edit;
 use crate::session::{Context, Ix, Path, Role, Session};
 use crate::store::archive::Kind as ArchiveKind;
@@ -46,6 +48,8 @@ pub enum Strategy {
     ContextFull,
     /// Instructions, reminders and one new reminder instead of everything.
     Replace(ReplaceSettings),
+    /// What is old on frames.
+    Snapcompact(Box<FramesJob>),
     /// Only report.
     Off,
 }
@@ -57,6 +61,7 @@ impl Strategy {
         match self {
             Strategy::ContextFull => "context-full",
             Strategy::Replace(_) => "replace",
+            Strategy::Snapcompact(_) => "snapcompact",
             Strategy::Off => "off",
         }
     }
@@ -257,6 +262,10 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     };
     let dry = receipt.dry_run;
     let name = job.input.name();
+    let framing = match &job.strategy {
+        Strategy::Snapcompact(frames) => framing(session, entries, frames, job.focus.as_deref(), &mut receipt)?,
+        _ => None,
+    };
     let strategy = receipt.strategy;
     let asking =
         Asking { session, path: &name, reason: reason.name(), will_retry: receipt.will_retry, strategy, focus: job.focus.as_deref() };
@@ -295,20 +304,30 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         return unchanged(job, Done { plan: Some(plan), amounts, ..Done::without_plan(receipt, opened.session) });
     }
 
-    receipt.summarizer = Some(services.summarizer.name());
-    if dry && services.summarizer.sends() {
+    receipt.summarizer = framing.is_none().then(|| services.summarizer.name());
+    if dry && framing.is_none() && services.summarizer.sends() {
         // What a provider would say is not known, and it is not asked.
         receipt.action = Action::Compacted;
         return Ok(Some(Done { plan: Some(plan), amounts, ..Done::without_plan(receipt, opened.session) }));
     }
-    (services.progress)("summarizing");
+    (services.progress)(if framing.is_some() { "printing" } else { "summarizing" });
     test_delay();
-    let draft = match given {
-        Some(given) => {
+    let mut message = None;
+    let mut pictures = Vec::new();
+    let draft = match (given, framing) {
+        (Some(given), _) => {
             receipt.summarizer = Some("hook");
             hooked::given_draft(*given)
         }
-        None => {
+        (None, Some((frames, model, facts))) => {
+            let printed = snapcompact::print(session, &plan, frames, (&model, facts), job.tokenizer)?;
+            receipt.warnings.extend(printed.warnings);
+            receipt.frames = Some(printed.report);
+            message = printed.message;
+            pictures = printed.pictures;
+            printed.draft
+        }
+        (None, None) => {
             let asked = if dry { Compacting::default() } else { asking.compacting(|| asking.preparation(&plan), services)? };
             let context = [job.context.as_slice(), &asked.context].concat();
             let words_of = Words {
@@ -349,8 +368,23 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     let context = compaction::verify(session, &plan, &after, &id)?.map_err(RunError::Unsound)?;
     let counted_after = count_after(&mut counter, session, &after, &context)?;
     let (id, line) = compaction::entry(session, &plan, &draft, Stamp { tokens_after: Some(counted_after), ..stamp })?;
+    // Readers that know no frames in a compaction get them as a message behind it.
+    let carrier = message.as_ref().map(|message| snapcompact::carrier(&after, &id, message, &services.now)).transpose()?;
+    let (after, counted_after, line, id) = match &carrier {
+        Some((carrier_id, carrier_line)) => {
+            let after = after.with_appended(carrier_line)?;
+            let entry =
+                after.by_id(carrier_id).ok_or_else(|| RunError::Unsound("the message with the frames cannot be found".to_owned()))?;
+            let counted = counted_after + after.with_message(entry, |message| of_message(job.tokenizer, message))?;
+            let stamp = Stamp { tokens_after: Some(counted), ..stamp };
+            let (id, line) = compaction::entry(session, &plan, &draft, stamp)?;
+            (after, counted, line, id)
+        }
+        None => (after, counted_after, line, id),
+    };
+    let end_id = carrier.as_ref().map_or(&id, |(id, _)| id);
     // The agent goes on by itself only where nobody waits for a retry or has gone away.
-    let next = (job.auto_continue && reason == Reason::Threshold).then(|| go_on(&after, &id, &services.now)).transpose()?;
+    let next = (job.auto_continue && reason == Reason::Threshold).then(|| go_on(&after, end_id, &services.now)).transpose()?;
     let counted_after = counted_after + next.as_ref().map_or(0, |_| job.tokenizer.count(GO_ON));
     receipt.counted.1 = Some(counted_after);
     receipt.tokens.1 = Some(counted_after);
@@ -368,10 +402,17 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     (services.progress)("writing");
     let leaf = plan.path.last().copied();
     let (next_id, next_line) = next.unzip();
-    let ids = [Some(&id), next_id.as_ref()];
+    let ids = [Some(&id), carrier.as_ref().map(|(id, _)| id), next_id.as_ref()];
     let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| ids.into_iter().flatten().all(|id| holds_still(session, leaf, new, id)));
-    // Both in one write: a reader never sees the one without the other.
-    let lines = [line.clone(), next_line.unwrap_or_default()].concat();
+    // All in one write: a reader never sees the one without the other.
+    let carried = carrier.as_ref().map(|(_, line)| line.as_slice()).unwrap_or_default();
+    let lines = [line.as_slice(), carried, &next_line.unwrap_or_default()].concat();
+    if let Strategy::Snapcompact(frames) = &job.strategy
+        && let Some(dir) = frames.dir.as_deref().filter(|_| !dry && !pictures.is_empty())
+    {
+        let shape = receipt.frames.as_ref().map_or("frame", |report| report.shape);
+        snapcompact::write_pictures(&pictures, shape, dir, true)?;
+    }
     let Some(written) = append(&opened, Some(&lines), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
@@ -384,6 +425,39 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         receipt.warnings.extend(hooked::compacted(services, &name, &line, draft.extra.from_extension));
     }
     Ok(Some(Done { plan: Some(plan), amounts, summary, ..Done::without_plan(receipt, opened.session) }))
+}
+
+/// The frames job with the model that it is for; `None`, said aloud, where words are made after all.
+///
+/// # Errors
+/// When the model is known not to see, and nothing else is allowed.
+fn framing<'j>(
+    session: &Session,
+    entries: &[Ix],
+    frames: &'j FramesJob,
+    focus: Option<&str>,
+    receipt: &mut Receipt,
+) -> Result<Option<(&'j FramesJob, String, Facts)>, RunError> {
+    if focus.is_some() {
+        receipt.strategy = "context-full";
+        receipt.warnings.push("instructions ask for a directed text, so a summary is made and no frames".to_owned());
+        return Ok(None);
+    }
+    let (model, facts) = snapcompact::model_of(session, entries, frames)?;
+    if facts.vision == Some(false) {
+        if !frames.fall_back {
+            return Err(RunError::Refused {
+                message: format!("the model {model} reads no pictures, so it could not read frames"),
+                hint: Some(
+                    "use --strategy context-full, --fallback context-full, or --model for the model that is to read them".to_owned(),
+                ),
+            });
+        }
+        receipt.strategy = "context-full";
+        receipt.warnings.push(format!("the model {model} reads no pictures, so a summary is made and no frames"));
+        return Ok(None);
+    }
+    Ok(Some((frames, model, facts)))
 }
 
 /// Switches to the model that holds the context, instead of compacting it.

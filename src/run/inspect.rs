@@ -7,6 +7,7 @@ use std::path::{Path as FsPath, PathBuf};
 use super::RunError;
 use super::open::{Input, Opened, open};
 use super::rewrite::{Revision, archive_problems, revisions};
+use super::snapcompact::{FrameView, frames_of};
 use crate::engine::compaction;
 use crate::engine::cut::{self, Amounts, Cut, CutSettings, Nothing};
 use crate::engine::files::Files;
@@ -39,6 +40,8 @@ pub struct Wanted {
     pub prune: bool,
     /// The archived revisions.
     pub revisions: bool,
+    /// The frames, read back.
+    pub frames: bool,
     /// What asks for a compaction.
     pub triggers: bool,
 }
@@ -97,6 +100,8 @@ pub struct Report {
     pub prune: Option<PrunePlan>,
     /// The archived revisions, newest first, and the bytes of all archives.
     pub revisions: Option<(Vec<Revision>, u64)>,
+    /// The frames that entries of the path carry, oldest first, each once.
+    pub frames: Option<Vec<FrameView>>,
     /// What asks for a compaction.
     pub triggers: Option<Asked>,
 }
@@ -227,10 +232,11 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
         }
         false => None,
     };
+    let frames = wanted.frames.then(|| frames_of(session, &path.entries, blobs.as_deref())).transpose()?;
     let revisions = wanted.revisions.then(|| revisions(session, file, dir)).transpose()?;
     let triggers = wanted.triggers.then(|| trigger::check(&mut counter, &path.entries, &job.limits, false)).transpose()?;
     let Opened { session, .. } = opened;
-    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems, prune, revisions, triggers })
+    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems, prune, revisions, frames, triggers })
 }
 
 /// oh-my-pi keeps externalized data in `blobs`, beside the folder of its sessions.

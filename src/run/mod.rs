@@ -15,6 +15,7 @@ pub mod receipt;
 mod repair;
 pub mod replace;
 pub mod rewrite;
+pub mod snapcompact;
 
 pub use branch::{BranchDone, BranchJob, branch_summary};
 pub use compact::{CompactJob, Done, Strategy, Trigger, compact};

@@ -1,5 +1,6 @@
 //! What a writer tells at the end: one receipt a session.
 
+use super::snapcompact::FramesReport;
 use crate::engine::serialize::LeftOut;
 use crate::engine::trigger::Promoted;
 
@@ -72,6 +73,8 @@ pub struct Receipt {
     pub kept_messages: usize,
     /// Messages that were left out of the summarized text.
     pub dropped: Vec<(String, LeftOut)>,
+    /// The frames, when history was put on them.
+    pub frames: Option<FramesReport>,
     /// Requests that were sent to a provider.
     pub requests: u64,
     /// The archive of the file that a migration replaced.

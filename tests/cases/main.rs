@@ -19,6 +19,7 @@ mod counts;
 mod cut;
 mod damage;
 mod export;
+mod frames;
 mod hooks;
 mod inspect;
 mod online;

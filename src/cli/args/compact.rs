@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Common, Hooking, Summarizing, Write};
+use super::{Common, Framing, Hooking, Summarizing, Write};
 
 /// Append a compaction: older messages are summarized, newer ones stay as they are
 ///
@@ -19,9 +19,9 @@ pub struct Compact {
     /// Where it writes
     #[command(flatten)]
     pub write: Write,
-    /// How to compact: context-full, replace, off [default: context-full]
-    #[arg(long, value_enum, default_value_t = Strategy::ContextFull, value_name = "NAME", hide_default_value = true, hide_possible_values = true)]
-    pub strategy: Strategy,
+    /// How to compact: context-full, snapcompact, replace, off [default: context-full; snapcompact in the command of that name]
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    pub strategy: Option<Strategy>,
     /// When to compact: manual, auto, idle [default: manual for one session, auto for several]
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true)]
     pub trigger: Option<When>,
@@ -53,6 +53,9 @@ pub struct Compact {
     /// What a replacement history may be
     #[command(flatten)]
     pub replace: Replace,
+    /// Frames
+    #[command(flatten)]
+    pub framing: Framing,
 }
 
 /// Flags of --strategy replace
@@ -86,7 +89,7 @@ impl Compact {
             ("replace.relevance_threshold", &self.replace.relevance_threshold),
         ];
         let own = own.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect();
-        [self.summarizing.given(), self.hooking.given(), own].concat()
+        [self.summarizing.given(), self.hooking.given(), self.framing.given(), own].concat()
     }
 }
 
@@ -97,6 +100,8 @@ pub enum Strategy {
     ContextFull,
     /// Instructions, reminders and one new reminder instead of everything
     Replace,
+    /// What is old on pictures
+    Snapcompact,
     /// Only report
     Off,
 }

@@ -1,5 +1,7 @@
 //! Flags of `inspect`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::Common;
@@ -33,6 +35,9 @@ pub struct Inspect {
     /// A problem code that --check passes over; may be given more than once [default: none]
     #[arg(long, value_name = "CODE")]
     pub allow: Vec<String>,
+    /// With --show frames: write the frames as PNG files into DIR [default: none]
+    #[arg(long, value_name = "DIR", requires = "show")]
+    pub frames_dir: Option<PathBuf>,
     /// The message to keep from, one of the cut's candidates [default: chosen by --keep-recent-tokens]
     #[arg(long, value_name = "ID")]
     pub keep_from: Option<String>,
@@ -63,6 +68,8 @@ pub enum Show {
     Files,
     /// The summary that the offline summarizer would write, with its sources
     Summary,
+    /// History on pictures, read back to text
+    Frames,
     /// Archived revisions of the session
     Revisions,
     /// Everything that is wrong

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use branch_summary::BranchSummary;
 pub use compact::{Compact, Strategy, When};
 pub use export::{Export, ExportFormat, ToolResults};
+pub use framing::{CarrierName, Framing, Snapcompact};
 pub use inspect::{FailOn, Inspect, Show};
 pub use prune::Prune;
 pub use summarizing::{Fallback, Hooking, Summarizing};
@@ -14,6 +15,7 @@ pub use summarizing::{Fallback, Hooking, Summarizing};
 mod branch_summary;
 mod compact;
 mod export;
+mod framing;
 mod inspect;
 mod prune;
 mod summarizing;
@@ -43,6 +45,8 @@ pub enum Command {
     BranchSummary(BranchSummary),
     /// Write a session for people or programs: transcript or context, secrets masked; or an archived revision
     Export(Export),
+    /// Put older history on pictures that a model with vision reads back; the same as compact --strategy snapcompact
+    Snapcompact(Snapcompact),
 }
 
 /// What every command takes

@@ -11,6 +11,7 @@ use crate::engine::trigger::Window;
 use crate::engine::window::window;
 use crate::run::inspect::{CutReport, Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
+use crate::run::snapcompact::FrameView;
 use crate::session::{Block, Ix, Kind, Message, Problem, Role, Session, Severity};
 use crate::settings::Settings;
 use crate::text;
@@ -112,6 +113,7 @@ pub(super) fn report(name: &str, report: &Report, wanted: &[Show], settings: &Se
                     prune(&mut out, &report.session, plan)?;
                 }
             }
+            Show::Frames => frames(&mut out, &report.session, report.frames.as_deref().unwrap_or_default()),
             Show::Revisions => {
                 if let Some((list, bytes)) = &report.revisions {
                     revisions(&mut out, list, *bytes);
@@ -423,6 +425,39 @@ fn prune(out: &mut String, session: &Session, plan: &PrunePlan) -> io::Result<()
         (false, false) => writeln!(out, "{results}, {} tokens: less than pruning must save", number(plan.saved)),
     };
     Ok(())
+}
+
+fn frames(out: &mut String, session: &Session, list: &[FrameView]) {
+    if list.is_empty() {
+        out.push_str("no frames\n");
+    }
+    for (n, view) in list.iter().enumerate() {
+        let frame = &view.frame;
+        let about = format!(
+            "frame {} of {} in {}: {}, {} x {} cells, {}, {} tokens billed",
+            n + 1,
+            list.len(),
+            session.id(view.entry),
+            view.shape.unwrap_or("an unknown shape"),
+            frame.cols,
+            frame.rows,
+            counted(frame.chars, "character"),
+            number(frame.tokens()),
+        );
+        let _ = writeln!(out, "{}", dim(&about));
+        match &view.text {
+            Ok(said) => {
+                let said = text::Redactor::secrets().redact(&text::strip(said)).text.into_owned();
+                let _ = writeln!(out, "{said}\n");
+            }
+            Err(why) => {
+                let _ = writeln!(out, "{}\n", yellow(&format!("not read: {why}")));
+            }
+        }
+    }
+    if !list.is_empty() {
+        let _ = writeln!(out, "{}", dim("exact up to characters that look alike"));
+    }
 }
 
 fn revisions(out: &mut String, list: &[Revision], all_bytes: u64) {

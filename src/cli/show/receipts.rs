@@ -199,6 +199,9 @@ pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> Stri
             let _ = writeln!(out, "{name}: {verb}: {}", receipt.why.as_deref().unwrap_or_default());
         }
     }
+    if let Some(frames) = &receipt.frames {
+        let _ = writeln!(out, "  {}", super::super::snapcompact::line(frames));
+    }
     if let Some((summary, tokens)) = done.summary.as_ref().filter(|_| receipt.dry_run || verbose) {
         let tag = done
             .plan
