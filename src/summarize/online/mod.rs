@@ -7,6 +7,7 @@
 
 mod answer;
 mod error;
+#[cfg_attr(not(feature = "online"), allow(dead_code, reason = "what only requests need"))]
 mod http;
 mod native;
 mod prompt;
