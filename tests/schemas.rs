@@ -164,6 +164,7 @@ fn compact_prints_what_its_schema_says() {
         &["compact", "-n", "--keep-from", "no-such-id", "--trigger", "manual"],
         &["compact", "-n", "--strategy", "replace", "--trigger", "manual", "--relevance", "--relevance-threshold", "0.6"],
         &["compact", "-n", "--strategy", "replace", "--trigger", "manual", "--drop-branches", "--context-limit", "400"],
+        &["compact", "-n", "--strategy", "handoff", "--trigger", "manual"],
     ];
     for call in calls {
         let lines = lines(&epitome(call, &sessions).stdout);
@@ -176,7 +177,7 @@ fn compact_prints_what_its_schema_says() {
     assert_eq!(promise.seen, promise.keys, "keys of the schema that nothing prints");
     let never: Vec<String> = strings(&schema("compact")["$defs"]["reason"]["enum"]).difference(&reasons).cloned().collect();
     // A dry run asks no hook.
-    let rare = ["just_compacted", "no_safe_cut", "cancelled"];
+    let rare = ["just_compacted", "no_safe_cut", "handed_off", "cancelled"];
     assert!(never.iter().all(|reason| rare.contains(&reason.as_str())), "reasons that nothing gives: {never:?}");
 }
 
@@ -265,6 +266,8 @@ fn branch_summary_prints_what_its_schema_says() {
         let said = lines(&out.stdout);
         assert_eq!(said.len(), 1, "{}", session.display());
         promise.keeps(&session.display().to_string(), &said[0]);
+        let all = lines(&epitome(&["branch-summary", "-n", "--all"], std::slice::from_ref(&session)).stdout);
+        promise.keeps(&session.display().to_string(), &all[0]);
         summarized += usize::from(said[0]["action"] == "summarized");
         nothing += usize::from(said[0]["action"] == "nothing");
     }

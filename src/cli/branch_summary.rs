@@ -5,7 +5,7 @@ use super::batch::{self, Item, Said};
 use super::making::{self, Maker};
 use super::{Status, Usage, Writer, json as out, output, show};
 use crate::hooks::Hooks;
-use crate::run::{BranchJob, RunError, Services};
+use crate::run::{BranchJob, BranchesDone, RunError, Services};
 use crate::settings::Settings;
 
 /// Runs the command.
@@ -39,8 +39,8 @@ fn one(
     let job = BranchJob {
         input: item.input.clone(),
         target: writer.target(&item.input),
-        from: args.from.clone(),
-        to: args.to.clone(),
+        from: args.from.clone().unwrap_or_default(),
+        to: args.to.clone().unwrap_or_default(),
         token_budget: settings.branch_budget,
         limits: settings.limits(),
         tokenizer: settings.tokenizer,
@@ -52,6 +52,11 @@ fn one(
     let note = making::note(common, &name);
     let summarizer = maker.make(&note);
     let services = Services { now: now.to_owned(), summarizer: summarizer.as_ref(), progress: &progress, hooks, note: &note };
+    if args.all {
+        let done = crate::run::branch_summaries(&job, &services)?;
+        progress("");
+        return Ok(all(args, &name, &done));
+    }
     let done = crate::run::branch_summary(&job, &services)?;
     progress("");
     let mut err = String::new();
@@ -71,4 +76,28 @@ fn one(
         show::branch(&name, &done, common.verbose > 0)
     };
     Ok(Said { out, err, status })
+}
+
+/// What is said of all branches together.
+fn all(args: &BranchSummary, name: &str, done: &BranchesDone) -> Said {
+    let common = &args.common;
+    let mut err = String::new();
+    if !common.quiet && !common.json {
+        for warning in done.branches.iter().flat_map(|branch| &branch.warnings).chain(&done.warnings) {
+            err.push_str(&format!("{}: {}\n", output::error_text(name, None), crate::text::strip(warning)));
+        }
+    }
+    let status = if args.write.exit_code && done.branches.is_empty() { Status::Nothing } else { Status::Done };
+    let out = if common.json {
+        let mut object = out::head(name);
+        out::branches(&mut object, done);
+        out::line(object)
+    } else if common.quiet {
+        String::new()
+    } else if done.branches.is_empty() {
+        format!("{}: nothing to do: no branch was left that has no summary\n", crate::text::one_line(name, 400))
+    } else {
+        done.branches.iter().map(|branch| show::branch(name, branch, common.verbose > 0)).collect()
+    };
+    Said { out, err, status }
 }

@@ -147,6 +147,7 @@ impl Work<'_> {
                 drop_branches: self.args.replace.drop_branches,
                 ..self.settings.replace.clone()
             }),
+            Some(Strategy::Handoff) => run::Strategy::Handoff,
             Some(Strategy::Off) => run::Strategy::Off,
         }
     }

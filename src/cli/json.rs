@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::engine::branch::BranchPlan;
 use crate::engine::cut::{Amount, Amounts, Cut};
 use crate::engine::prune::PrunePlan;
 use crate::engine::size::Freed;
@@ -9,7 +10,7 @@ use crate::engine::trigger::{Asked, Promoted, Reason};
 use crate::run::inspect::{Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
 use crate::run::snapcompact::FrameView;
-use crate::run::{BranchDone, Done, PruneDone, RunError};
+use crate::run::{BranchDone, BranchesDone, Done, PruneDone, RunError};
 use crate::session::{Ix, Problem, Session};
 use crate::settings::Settings;
 use crate::summarize::Summary;
@@ -196,6 +197,10 @@ pub(super) fn compaction(object: &mut Map<String, Value>, done: &Done) {
         ("summary", summary(&done.session, done.summary.as_ref())),
     ];
     object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
+    if let Some(new) = &done.new_session {
+        let path = new.path.as_ref().map(|path| path.display().to_string());
+        object.insert("new_session".to_owned(), json!({"id": new.id, "path": path}));
+    }
     if let Some(r) = &done.replacement {
         let about = json!({"instructions": r.instructions, "reminders": r.reminders, "tokens": r.tokens, "limit": r.limit, "other_branches": r.other_branches});
         object.insert("replacement".to_owned(), about);
@@ -278,12 +283,43 @@ pub(super) fn pruning(object: &mut Map<String, Value>, done: &PruneDone) {
     object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
 }
 
+/// The receipt of the summaries of all branches.
+pub(super) fn branches(object: &mut Map<String, Value>, done: &BranchesDone) {
+    let session = &done.session;
+    let rows = done.branches.iter().map(|branch| {
+        let plan = &branch.plan;
+        json!({
+            "from_id": session.id(branch.from), "entry_id": branch.entry_id, "branch": about_branch(session, plan),
+            "files": files(&plan.files), "summary": summary(session, branch.summary.as_ref()),
+        })
+    });
+    object.insert("branches".to_owned(), rows.collect());
+    let nothing = done.branches.is_empty();
+    let warnings: Vec<&String> = done.branches.iter().flat_map(|branch| &branch.warnings).chain(&done.warnings).collect();
+    let rows = [
+        ("action", if nothing { "nothing" } else { "summarized" }.into()),
+        ("reason", if nothing { "nothing_to_summarize".into() } else { Value::Null }),
+        ("entry_id", json!(done.branches.last().and_then(|branch| branch.entry_id.as_ref()))),
+        ("bytes_before", done.bytes.0.into()),
+        ("bytes_after", done.bytes.1.into()),
+        ("summarized_messages", done.branches.iter().map(|branch| branch.plan.messages.len()).sum::<usize>().into()),
+        ("archive_revision", json!(done.revision)),
+        ("requests", done.branches.iter().map(|branch| branch.requests).max().unwrap_or(0).into()),
+        ("dry_run", done.dry_run.into()),
+        ("warnings", json!(warnings)),
+    ];
+    object.extend(rows.map(|(key, value)| (key.to_owned(), value)));
+}
+
+fn about_branch(session: &Session, plan: &BranchPlan) -> Value {
+    let entries: Vec<&str> = plan.entries.iter().map(|ix| session.id(*ix)).collect();
+    json!({"common_ancestor_id": id(session, plan.ancestor.as_ref()), "entry_ids": entries, "messages": plan.messages.len(), "tokens": plan.tokens})
+}
+
 /// The receipt of a branch summary, with the branch and its files.
 pub(super) fn branch(object: &mut Map<String, Value>, done: &BranchDone) {
     let (session, plan) = (&done.session, &done.plan);
-    let entries: Vec<&str> = plan.entries.iter().map(|ix| session.id(*ix)).collect();
-    let branch = json!({"common_ancestor_id": id(session, plan.ancestor.as_ref()), "entry_ids": entries, "messages": plan.messages.len(), "tokens": plan.tokens});
-    object.insert("branch".to_owned(), branch);
+    object.insert("branch".to_owned(), about_branch(session, plan));
     object.insert("files".to_owned(), files(&plan.files));
     let summarized = done.summary.is_some() || done.unknown;
     let (action, reason) = match (done.cancelled, summarized) {

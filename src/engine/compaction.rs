@@ -67,11 +67,24 @@ pub fn plan(counter: &mut Counter<'_>, path: &[Ix], settings: CutSettings<'_>) -
     let summarized = cut.summarized(session, path);
     let prefix = cut.turn_prefix(session, path);
     let previous = cut.previous.and_then(|at| path.get(at)).copied();
+    let mut previous = previous.map(|ix| read_previous(session, ix)).transpose()?;
+    let (mut history, mut prefix) = (select(session, path, &summarized), select(session, path, &prefix));
+    if previous.is_none() {
+        // A replaced history and a handoff leave no compaction, but a message that tells what one would.
+        for part in [&mut history, &mut prefix] {
+            for ix in part.told.clone() {
+                if let Some(summary) = super::replace::carried_summary(session, ix)? {
+                    previous = Some(Previous { summary, ..Previous::default() });
+                    part.covered.insert(ix);
+                }
+            }
+        }
+    }
     Ok(Ok(Plan {
-        history: select(session, path, &summarized),
-        prefix: select(session, path, &prefix),
+        history,
+        prefix,
         kept: cut.kept(session, path),
-        previous: previous.map(|ix| read_previous(session, ix)).transpose()?,
+        previous,
         files: files_of(session, path, &cut)?,
         path: path.to_vec(),
         cut,

@@ -11,6 +11,7 @@
 //! - [`prune`]: which tool results a model no longer needs
 //! - [`replace`]: what a replacement history keeps, and what of the rest is summarized
 //! - [`size`]: what makes a file small: details, images, long arguments, branches and entries that nobody needs
+//! - [`handoff`]: the document with which another session goes on
 //! - [`serialize`]: messages as text for a summarizer
 //! - [`compaction`]: the plan of a compaction, the entry it writes, and whether that is worth it
 
@@ -18,6 +19,7 @@ pub mod branch;
 pub mod compaction;
 pub mod cut;
 pub mod files;
+pub mod handoff;
 pub mod prune;
 pub mod replace;
 pub mod serialize;

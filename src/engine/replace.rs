@@ -235,21 +235,9 @@ pub fn plan(
     score: &mut dyn FnMut(&Selection) -> Option<f64>,
 ) -> io::Result<Result<ReplacePlan, OverLimit>> {
     let mut items: Vec<(Item, Class, u64)> = Vec::new();
-    let mut summaries: Vec<(Ix, String)> = Vec::new();
-    let mut warnings = Vec::new();
     for item in &context.items {
-        if item.role == Role::CompactionSummary && session[item.entry].kind == Kind::Compaction {
-            let previous = super::compaction::read_previous(session, item.entry)?;
-            summaries.push((item.entry, previous.summary));
-            warnings.extend(previous.warning);
-        }
         let (class, tokens) = session.with_item(&context, item, |message| {
             let class = classify(message, &settings.retain_custom);
-            if class == Class::Reminder
-                && let Some(summary) = summary_of(&message.text())
-            {
-                summaries.push((item.entry, summary.to_owned()));
-            }
             (class, if class == Class::Other { 0 } else { item_tokens(message) })
         })?;
         items.push((*item, class, tokens));
@@ -297,11 +285,8 @@ pub fn plan(
     }
     input.groups.retain(|size| *size > 0);
     dropped.extend(input.left_out.iter().copied());
-    // The summary that was made last has taken up those before it.
-    let place = |ix: Ix| path.iter().position(|p| *p == ix);
-    let latest = summaries.iter().map(|(ix, _)| place(*ix)).max().flatten();
-    input.covered = summaries.iter().filter(|(ix, _)| place(*ix) <= latest).map(|(ix, _)| *ix).filter(|ix| is_told.contains(ix)).collect();
-    let previous = summaries.into_iter().find(|(ix, _)| place(*ix) == latest).map(|(_, summary)| summary);
+    let Earlier { summary: previous, covered, warnings } = earlier(session, path, &context)?;
+    input.covered = covered.into_iter().filter(|ix| is_told.contains(ix)).collect();
     dropped.sort();
     Ok(Ok(ReplacePlan {
         path: path.to_vec(),
@@ -312,9 +297,55 @@ pub fn plan(
         retained_tokens,
         input,
         dropped,
-        previous: previous.filter(|summary| !summary.trim().is_empty()),
+        previous,
         warnings,
     }))
+}
+
+/// What a context tells of the time before it.
+#[derive(Debug, Clone, Default)]
+pub struct Earlier {
+    /// The summary that was made last, by a compaction or in a reminder of ours.
+    pub summary: Option<String>,
+    /// The messages whose content it holds: its own, and those of summaries that it has taken up.
+    pub covered: HashSet<Ix>,
+    /// What should be known.
+    pub warnings: Vec<String>,
+}
+
+/// The summary that a message carries: a reminder of ours, or the document of a handoff.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn carried_summary(session: &Session, ix: Ix) -> io::Result<Option<String>> {
+    match session[ix].role {
+        Role::User if session[ix].kind == Kind::Message => session.with_message(ix, |m| summary_of(&m.text()).map(str::to_owned)),
+        Role::Custom => session.with_message(ix, super::handoff::summary_of),
+        _ => Ok(None),
+    }
+}
+
+/// Finds what a context tells of the time before it.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn earlier(session: &Session, path: &[Ix], context: &Context) -> io::Result<Earlier> {
+    let mut found: Vec<(Option<usize>, Ix, String)> = Vec::new();
+    let mut warnings = Vec::new();
+    let place = |ix: Ix| path.iter().position(|p| *p == ix);
+    for item in &context.items {
+        if item.role == Role::CompactionSummary && session[item.entry].kind == Kind::Compaction {
+            let previous = super::compaction::read_previous(session, item.entry)?;
+            found.push((place(item.entry), item.entry, previous.summary));
+            warnings.extend(previous.warning);
+        } else if let Some(summary) = carried_summary(session, item.entry)? {
+            found.push((place(item.entry), item.entry, summary));
+        }
+    }
+    found.sort();
+    let covered = found.iter().map(|(_, ix, _)| *ix).collect();
+    let summary = found.pop().map(|(.., summary)| summary).filter(|summary| !summary.trim().is_empty());
+    Ok(Earlier { summary, covered, warnings })
 }
 
 /// The calls of an item as the context has them: those with a result.

@@ -1,5 +1,6 @@
 //! `branch-summary`: keeps what an abandoned branch learnt, where the work goes on.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::hooked::{self, Asking};
@@ -10,7 +11,7 @@ use crate::engine::branch::{self, BranchPlan};
 use crate::engine::compaction::{Extra, Stamp};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::trigger::{self, Limits};
-use crate::session::Session;
+use crate::session::{Ix, Kind, Session, Sym};
 use crate::summarize::{Purpose, Request, Summary, Usage};
 
 /// What is to be done with one session.
@@ -20,9 +21,9 @@ pub struct BranchJob {
     pub input: Input,
     /// Where the result goes.
     pub target: Target,
-    /// The leaf that was left.
+    /// The leaf that was left; not looked at when all are meant.
     pub from: String,
-    /// The entry at which the work goes on.
+    /// The entry at which the work goes on; when all branches are meant it may be empty, for the last entry of the file.
     pub to: String,
     /// Tokens of messages that the summary sees; `None` means the window less the reserve.
     pub token_budget: Option<u64>,
@@ -43,6 +44,8 @@ pub struct BranchJob {
 pub struct BranchDone {
     /// The plan.
     pub plan: BranchPlan,
+    /// The leaf that was left.
+    pub from: Ix,
     /// The session that was planned on.
     pub session: Session,
     /// The words and their tokens, when there are any.
@@ -80,12 +83,125 @@ pub fn branch_summary(job: &BranchJob, services: &Services<'_>) -> Result<Branch
     Err(RunError::Restless)
 }
 
+/// The summaries of all branches that were left.
+#[derive(Debug)]
+pub struct BranchesDone {
+    /// One for each branch that was summarized, or would be, in the order of the file.
+    pub branches: Vec<BranchDone>,
+    /// The session that was planned on.
+    pub session: Session,
+    /// Bytes before and after.
+    pub bytes: (u64, u64),
+    /// The archive of the file that a migration replaced.
+    pub revision: Option<u64>,
+    /// Nothing was written because nothing was to be.
+    pub dry_run: bool,
+    /// What should be known.
+    pub warnings: Vec<String>,
+}
+
+/// Summarizes every branch that was left and has no summary on the target's path yet, all in one write. Each stands behind
+/// the one before it, so that the last is the leaf and a model sees all of them.
+///
+/// # Errors
+/// See [`RunError`]; the session is then what it was.
+pub fn branch_summaries(job: &BranchJob, services: &Services<'_>) -> Result<BranchesDone, RunError> {
+    for _ in 0..super::MOST_PLANS {
+        let opened = open(&job.input)?;
+        let print = opened.print.clone();
+        if let Some(done) = attempt_all(job, services, &opened).map_err(|error| super::cause(error, print.as_ref()))? {
+            return Ok(done);
+        }
+    }
+    Err(RunError::Restless)
+}
+
+/// The leaves of branches that were left, in file order, without those that the path to `to` tells of.
+fn abandoned(session: &Session, to: Ix) -> Vec<Ix> {
+    let path = session.path(to);
+    let on_path: HashSet<Ix> = path.entries.iter().copied().collect();
+    let told = path.entries.iter().filter(|ix| session[**ix].kind == Kind::BranchSummary);
+    let told: HashSet<Sym> = told.filter_map(|ix| session[*ix].target).collect();
+    let leaves = session.shape(&path).leaves.into_iter().map(|leaf| leaf.entry);
+    leaves.filter(|ix| !on_path.contains(ix) && session[*ix].id.is_none_or(|id| !told.contains(&id))).collect()
+}
+
+fn attempt_all(job: &BranchJob, services: &Services<'_>, opened: &Opened) -> Result<Option<BranchesDone>, RunError> {
+    let session = &opened.session;
+    let bytes = session.source().len();
+    let dry_run = matches!(job.target, Target::Nowhere);
+    let mut done = BranchesDone {
+        branches: Vec::new(),
+        session: session.clone(),
+        bytes: (bytes, bytes),
+        revision: None,
+        dry_run,
+        warnings: Vec::new(),
+    };
+    let target = match job.to.as_str() {
+        "" => session.leaf(),
+        wanted => Some(find_entry(session, wanted)?),
+    };
+    let Some(target) = target else {
+        write_unchanged(&job.target, session)?;
+        return Ok(Some(done));
+    };
+    super::compact::may_append(session, &session.path(target))?;
+    let (mut grown, mut to) = (session.clone(), target);
+    let (mut lines, mut ids) = (Vec::new(), Vec::new());
+    for from in abandoned(session, target) {
+        let (branch, made) = draft(job, services, &grown, (from, to))?;
+        if let Some((id, line)) = made {
+            grown = grown.with_appended(&line)?;
+            to = grown.by_id(&id).ok_or_else(|| RunError::Unsound("a new entry cannot be found".to_owned()))?;
+            lines.extend(line);
+            ids.push(id);
+        } else if !branch.unknown {
+            // Nothing to tell of this one, or a hook did not want it.
+            continue;
+        }
+        done.branches.push(branch);
+    }
+    if lines.is_empty() {
+        write_unchanged(&job.target, session)?;
+        return Ok(Some(done));
+    }
+    let mut holds = |new: &[u8]| ids.iter().all(|id| super::compact::holds_still(session, target, new, id));
+    let Some(written) = append(opened, Some(&lines), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
+        return Ok(None);
+    };
+    done.bytes.1 = written.bytes;
+    done.revision = written.revision;
+    done.warnings.extend(written.warnings);
+    Ok(Some(done))
+}
+
 fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<Option<BranchDone>, RunError> {
     let session = &opened.session;
     let (from, to) = (find_entry(session, &job.from)?, find_entry(session, &job.to)?);
+    super::compact::may_append(session, &session.path(to))?;
+    let (mut done, made) = draft(job, services, session, (from, to))?;
+    let Some((id, line)) = made else {
+        if !done.unknown {
+            write_unchanged(&job.target, session)?;
+        }
+        return Ok(Some(done));
+    };
+    let mut holds = |new: &[u8]| super::compact::holds_still(session, to, new, &id);
+    let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
+        return Ok(None);
+    };
+    done.bytes.1 = written.bytes;
+    done.revision = written.revision;
+    done.warnings.extend(written.warnings);
+    Ok(Some(done))
+}
+
+/// One branch's summary as a line that is not written yet, with its id; none when there is nothing to tell, when a hook does
+/// not want it, or when only a provider could tell.
+fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to): (Ix, Ix)) -> Result<(BranchDone, Made), RunError> {
     let path = session.path(to);
     let dry_run = matches!(job.target, Target::Nowhere);
-    super::compact::may_append(session, &path)?;
     let mut counter = Counter::new(session, job.tokenizer, Effort::Receipt);
     let budget = match job.token_budget {
         Some(budget) => budget,
@@ -99,6 +215,7 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
     let bytes = session.source().len();
     let mut done = BranchDone {
         plan,
+        from,
         session: session.clone(),
         summary: None,
         entry_id: None,
@@ -118,9 +235,9 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
     if !open_call.is_empty() {
         done.warnings.push(format!("the branch ends in a tool call without a result ({})", session.id(from)));
     }
-    if plan.messages.is_empty() {
-        write_unchanged(&job.target, session)?;
-        return Ok(Some(done));
+    // A branch of failed turns only has messages, and nothing to tell.
+    if plan.messages.is_empty() || plan.selection.told.is_empty() {
+        return Ok((done, None));
     }
     let mut given = None;
     if !dry_run {
@@ -130,14 +247,13 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         let answer = asking.before_tree(plan, (from, to), services)?;
         if answer.cancel {
             done.cancelled = true;
-            write_unchanged(&job.target, session)?;
-            return Ok(Some(done));
+            return Ok((done, None));
         }
         given = answer.summary;
     }
     if dry_run && services.summarizer.sends() {
         done.unknown = true;
-        return Ok(Some(done));
+        return Ok((done, None));
     }
     (services.progress)("summarizing");
     let request = Request {
@@ -177,13 +293,9 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
     }
     let tokens = job.tokenizer.count(&summary.text());
     done.summary = Some((summary, tokens));
-    let mut holds = |new: &[u8]| super::compact::holds_still(session, to, new, &id);
-    let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
-        return Ok(None);
-    };
-    done.bytes.1 = written.bytes;
-    done.revision = written.revision;
-    done.warnings.extend(written.warnings);
-    done.entry_id = Some(id);
-    Ok(Some(done))
+    done.entry_id = Some(id.clone());
+    Ok((done, Some((id, line))))
 }
+
+/// An entry's id and its line.
+type Made = Option<(String, Vec<u8>)>;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::handoff::{NewSession, Tried};
 use super::hooked::{self, Asking, Verdict};
 use super::open::{Input, Opened, open, spooled};
 use super::prune::prune_path;
@@ -50,6 +51,8 @@ pub enum Strategy {
     Replace(ReplaceSettings),
     /// What is old on frames.
     Snapcompact(Box<FramesJob>),
+    /// A new session that begins with a document for who goes on.
+    Handoff,
     /// Only report.
     Off,
 }
@@ -62,6 +65,7 @@ impl Strategy {
             Strategy::ContextFull => "context-full",
             Strategy::Replace(_) => "replace",
             Strategy::Snapcompact(_) => "snapcompact",
+            Strategy::Handoff => "handoff",
             Strategy::Off => "off",
         }
     }
@@ -119,12 +123,14 @@ pub struct Done {
     pub summary: Option<(Summary, u64)>,
     /// What a replacement history is made of, when there is one.
     pub replacement: Option<Replacement>,
+    /// The session in which the work goes on after a handoff.
+    pub new_session: Option<NewSession>,
 }
 
 impl Done {
     /// A run that came to no plan.
     pub(super) fn without_plan(receipt: Receipt, session: Session) -> Done {
-        Done { receipt, plan: None, session, amounts: None, summary: None, replacement: None }
+        Done { receipt, plan: None, session, amounts: None, summary: None, replacement: None, new_session: None }
     }
 }
 
@@ -249,6 +255,19 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     }
     if let Strategy::Replace(settings) = &job.strategy {
         return super::replace::attempt(job, settings, services, &opened, (&path.entries, entries), receipt);
+    }
+    if job.strategy == Strategy::Handoff {
+        let instead = match reason {
+            // The request for the document would be as long as the one that failed.
+            Reason::Overflow => "a handoff does not help where the context overflowed",
+            _ => match super::handoff::attempt(job, services, &opened, entries, &receipt)? {
+                Tried::Done(done) => return Ok(Some(*done)),
+                Tried::Grown => return Ok(None),
+                Tried::NoDocument => "there is nothing to hand off",
+            },
+        };
+        receipt.warnings.push(format!("{instead}; the strategy is context-full instead"));
+        receipt.strategy = Strategy::ContextFull.name();
     }
 
     (services.progress)("planning");

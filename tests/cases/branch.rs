@@ -151,3 +151,45 @@ fn a_dry_run_and_a_copy_leave_the_session_alone() {
     assert!(run.bytes("copy.jsonl").starts_with(&before));
     assert_eq!(run.go(&["inspect", "--check", "copy.jsonl"]).code, 0);
 }
+
+#[test]
+fn all_branches_that_were_left_are_told_once_in_one_write() {
+    let mut lines = fork();
+    lines.insert(4, s::user("x", "b", "SECOND-BRANCH from the same place"));
+    lines.insert(5, answer("y", "x", &s::words_from(9_000, 2_000)));
+    // Nothing to tell: a label alone, and a turn that failed.
+    lines.insert(6, s::label("l", "a", "b"));
+    lines.insert(7, s::assistant_with("f", "a", json!([]), json!({"stopReason": "error", "errorMessage": "overloaded"})));
+    let run = Run::of(s::file(&lines));
+    let (before, names) = (run.bytes("s.jsonl"), run.names());
+    let all = ["branch-summary", "s.jsonl", "--all"];
+    let dry = run.json(&[&all[..], &["-n"]].concat());
+    assert!(run.bytes("s.jsonl") == before && run.names() == names);
+    let receipt = run.json(&all);
+    assert_eq!(receipt["branches"], dry["branches"]);
+    let froms: Vec<&str> = receipt["branches"].as_array().unwrap().iter().map(|b| b["from_id"].as_str().unwrap()).collect();
+    assert_eq!(froms, ["c", "y"]);
+    assert!(receipt["branches"].as_array().unwrap().iter().all(|b| b["branch"]["common_ancestor_id"] == "a"), "{receipt}");
+    assert!(run.bytes("s.jsonl").starts_with(&before));
+    // A chain behind the target, so that the leaf sees both.
+    let written = run.lines("s.jsonl");
+    let (one, two) = (&written[written.len() - 2], &written[written.len() - 1]);
+    assert_eq!((&one["parentId"], &one["fromId"]), (&json!("d"), &json!("c")));
+    assert_eq!((&two["parentId"], &two["fromId"], &two["id"]), (&one["id"], &json!("y"), &receipt["entry_id"]));
+    assert!(one["summary"].as_str().unwrap().contains("WHY-BRANCH") && two["summary"].as_str().unwrap().contains("SECOND-BRANCH"));
+    let shown = run.json(&["inspect", "s.jsonl", "--show", "context"]);
+    assert_eq!(run::ids(&shown["context"]), ["a", "d", one["id"].as_str().unwrap(), two["id"].as_str().unwrap()]);
+    assert_eq!(run.go(&["inspect", "--check", "s.jsonl"]).code, 0);
+    // Again there is nothing to do, also when the work has gone on.
+    let before = run.bytes("s.jsonl");
+    let again = run.json(&all);
+    assert_eq!((&again["action"], &again["reason"], &again["branches"]), (&json!("nothing"), &json!("nothing_to_summarize"), &json!([])));
+    assert_eq!(run.go(&[&all[..], &["--exit-code"]].concat()).code, 3);
+    assert!(run.bytes("s.jsonl") == before);
+    // Told at another target they are not told there yet; what goes on behind that target was left, too.
+    let there = run.json(&["branch-summary", "s.jsonl", "--all", "--to", "c", "-n"]);
+    let froms: Vec<&str> = there["branches"].as_array().unwrap().iter().map(|b| b["from_id"].as_str().unwrap()).collect();
+    assert_eq!(froms, ["y", two["id"].as_str().unwrap()]);
+    assert_eq!(run.go(&["branch-summary", "s.jsonl", "--all", "--from", "c"]).code, 2);
+    assert_eq!(run.go(&["branch-summary", "s.jsonl"]).code, 2);
+}

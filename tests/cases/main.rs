@@ -20,6 +20,8 @@ mod cut;
 mod damage;
 mod export;
 mod frames;
+mod growth;
+mod handoff;
 mod hooks;
 mod inspect;
 mod online;

@@ -16,12 +16,15 @@ pub struct BranchSummary {
     /// Where it writes
     #[command(flatten)]
     pub write: Write,
-    /// The leaf that was left: an entry's id or an unambiguous beginning of one (required)
-    #[arg(long, value_name = "ID")]
-    pub from: String,
-    /// The entry at which the work goes on (required)
-    #[arg(long, value_name = "ID")]
-    pub to: String,
+    /// The leaf that was left: an entry's id or an unambiguous beginning of one (required without --all)
+    #[arg(long, value_name = "ID", required_unless_present = "all")]
+    pub from: Option<String>,
+    /// The entry at which the work goes on (required without --all) [default: with --all the last entry of the file]
+    #[arg(long, value_name = "ID", required_unless_present = "all")]
+    pub to: Option<String>,
+    /// Every branch that was left and has no summary on the target's path yet [default: off]
+    #[arg(long, conflicts_with = "from")]
+    pub all: bool,
     /// Tokens of messages that the summary sees, the newest first [default: the window less 16384]
     #[arg(long, value_name = "TOKENS")]
     pub token_budget: Option<String>,

@@ -19,7 +19,7 @@ pub struct Compact {
     /// Where it writes
     #[command(flatten)]
     pub write: Write,
-    /// How to compact: context-full, snapcompact, replace, off [default: context-full; snapcompact in the command of that name]
+    /// How to compact: context-full, snapcompact, replace, handoff, off [default: context-full; snapcompact in the command of that name]
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub strategy: Option<Strategy>,
     /// When to compact: manual, auto, idle [default: manual for one session, auto for several]
@@ -102,6 +102,8 @@ pub enum Strategy {
     Replace,
     /// What is old on pictures
     Snapcompact,
+    /// A new session beside the old one, which begins with a document for who goes on
+    Handoff,
     /// Only report
     Off,
 }

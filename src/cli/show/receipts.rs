@@ -116,6 +116,17 @@ pub(in crate::cli) fn branch(name: &str, done: &BranchDone, verbose: bool) -> St
     out
 }
 
+/// The line of a handoff.
+fn handed_off(out: &mut String, name: &str, done: &Done) {
+    let receipt = &done.receipt;
+    let about = if receipt.estimated { "≈ " } else { "" };
+    let verb = if receipt.dry_run { "would be handed off" } else { "handed off" };
+    let file = done.new_session.as_ref().and_then(|new| new.path.as_ref());
+    let file = file.map_or_else(|| "standard output".to_owned(), |path| text::one_line(&path.display().to_string(), 400));
+    let after = receipt.counted.1.map_or_else(|| "?".to_owned(), number);
+    let _ = writeln!(out, "{name}: {verb}: {about}{} → {after} tokens; the work goes on in {file}", number(receipt.counted.0.unwrap_or(0)));
+}
+
 /// The line of a replaced history.
 fn replaced(out: &mut String, name: &str, done: &Done) {
     let receipt = &done.receipt;
@@ -148,6 +159,7 @@ pub(in crate::cli) fn compaction(name: &str, done: &Done, verbose: bool) -> Stri
     let mut out = String::new();
     let about = if receipt.estimated { "≈ " } else { "" };
     match receipt.action {
+        Action::Compacted if done.new_session.is_some() => handed_off(&mut out, &name, done),
         Action::Compacted if done.replacement.is_some() => replaced(&mut out, &name, done),
         Action::Compacted => {
             let before = receipt.counted.0.unwrap_or(0);
