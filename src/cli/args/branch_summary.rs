@@ -16,10 +16,10 @@ pub struct BranchSummary {
     /// Where it writes
     #[command(flatten)]
     pub write: Write,
-    /// The leaf that was left: an entry's id or an unambiguous beginning of one (required without --all)
+    /// The leaf that was left: an entry's id or an unambiguous beginning of one [default: none; needed without --all]
     #[arg(long, value_name = "ID", required_unless_present = "all")]
     pub from: Option<String>,
-    /// The entry at which the work goes on (required without --all) [default: with --all the last entry of the file]
+    /// The entry at which the work goes on [default: none; with --all the last entry of the file]
     #[arg(long, value_name = "ID", required_unless_present = "all")]
     pub to: Option<String>,
     /// Every branch that was left and has no summary on the target's path yet [default: off]
