@@ -71,6 +71,7 @@ fn machine() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
     copy(&root().join("testdata"), &at("clone/testdata"));
+    copy(&root().join("assets/hooks"), &at("clone/assets/hooks"));
     copy(&root().join("testdata/sessions"), &at("home/.omp/agent/sessions/project"));
     for old in ["v1.jsonl", "v2.jsonl"] {
         fs::remove_file(at("home/.omp/agent/sessions/project").join(old)).unwrap();
