@@ -343,7 +343,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         'epitome;snapcompact' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
             [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
-            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
             [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')

@@ -334,7 +334,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
         &'epitome;snapcompact'= {
             cand --files-from 'Read more sessions from FILE, one a line; - for standard input [default: none]'
             cand --shard 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]'
-            cand --leaf 'The end of the path: an entry''s id or an unambiguous beginning of one [default: the last entry of the file]'
+            cand --leaf 'The end of the path: an entry''s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]'
             cand --jobs 'Sessions that are worked on side by side [default: the number of cores]'
             cand --color 'Colour [default: auto]'
             cand --progress 'Progress on standard error: auto, always, never [default: auto, on a terminal]'

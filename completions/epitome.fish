@@ -340,7 +340,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand export" -s h -l help -d 
 complete -c epitome -n "__fish_epitome_using_subcommand export" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
