@@ -138,7 +138,7 @@ pub struct Settings {
     pub shape: String,
     /// Most frames of an archive; `None` means 8, or what the provider takes.
     pub max_frames: Option<usize>,
-    /// What is known about models: the rows of the config, `[[model]]` and `[[promotion]]`, over those that are compiled in.
+    /// What is known about models: the rows of the config, `[[models]]` and `[[promotion]]`, over those that are compiled in.
     pub catalogue: Arc<Catalogue>,
     /// Who writes summaries.
     pub summarizer: Choice,
@@ -401,7 +401,7 @@ fn read_file(path: &Path) -> Result<Read, SettingsError> {
             let line = line_at(key.span().start);
             let name = format!("{prefix}{}", key.get_ref());
             let text = match value.get_ref() {
-                value if prefix.is_empty() && (name == redact::TABLE || catalogue::is_table(&name, value)) => continue,
+                value if prefix.is_empty() && (name == redact::TABLE || catalogue::is_table(&name)) => continue,
                 DeValue::Table(inner) if NAMES.iter().any(|n| n.key.starts_with(&format!("{name}."))) => {
                     open.push((format!("{name}."), inner));
                     continue;
@@ -473,8 +473,8 @@ mod tests {
     fn models_and_promotions_are_read_beside_the_model_to_use() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
-        let text = "[[model]]\npattern = \"my/\"\nwindow = \"1.5M\"\nvision = true\napi = \"openai\"\nimages = 12\n\n\
-            [[model]]\npattern = \"my/small\"\nwindow = 4096\n\n[[promotion]]\nfrom = \"gpt\"\nto = \"my/own\"\n";
+        let text = "[[models]]\npattern = \"my/\"\nwindow = \"1.5M\"\nvision = true\napi = \"openai\"\nimages = 12\n\n\
+            [[models]]\npattern = \"my/small\"\nwindow = 4096\n\n[[promotion]]\nfrom = \"gpt\"\nto = \"my/own\"\n";
         std::fs::write(&file, text).unwrap();
         let settings = Settings::resolve(&[], |_| None, Some(&file)).unwrap();
         let catalogue = &settings.catalogue;
@@ -497,13 +497,13 @@ mod tests {
             ("threshold = 80%\n", ":1: "),
             ("summary_tokens = 10\n", ":1: summary_tokens: 10 is out of range"),
             ("tokenizer = [1]\n", ":1: tokenizer: a plain value is wanted"),
-            ("model = \"gpt-5\"\n[[model]]\n", ":2: "),
-            ("\n[[model]]\npattern = \"mine\"\nwindow = \"wide\"\n", ":4: model.window: 'wide' is no amount"),
-            ("[[model]]\npattern = \"mine\"\nwindow = 0\n", ":3: model.window: 0 is out of range"),
-            ("[[model]]\npattern = \"mine\"\nwindows = 1\n", ":3: 'model.windows' is no setting; use pattern, window, vision, api, images"),
-            ("[[model]]\npattern = \"mine\"\nvision = 2\n", ":3: model.vision: '2' is no switch"),
-            ("[[model]]\npattern = \"mine\"\napi = \"soap\"\n", ":3: model.api: 'soap' is no family"),
-            ("[[model]]\nwindow = 1000\n", ":1: model.pattern: which models? a beginning of their ids is wanted"),
+            ("models = \"gpt-5\"\n", ":1: "),
+            ("\n[[models]]\npattern = \"mine\"\nwindow = \"wide\"\n", ":4: models.window: 'wide' is no amount"),
+            ("[[models]]\npattern = \"mine\"\nwindow = 0\n", ":3: models.window: 0 is out of range"),
+            ("[[models]]\npattern = \"mine\"\nwindows = 1\n", ":3: 'models.windows' is no setting; use pattern, window, vision, api, images"),
+            ("[[models]]\npattern = \"mine\"\nvision = 2\n", ":3: models.vision: '2' is no switch"),
+            ("[[models]]\npattern = \"mine\"\napi = \"soap\"\n", ":3: models.api: 'soap' is no family"),
+            ("[[models]]\nwindow = 1000\n", ":1: models.pattern: which models? a beginning of their ids is wanted"),
             ("[[promotion]]\nfrom = \"mine\"\n", ":1: promotion.to: the model to switch to is wanted, provider/id"),
             ("[[promotion]]\nto = \"gpt-5\"\n", ":2: promotion.to: 'gpt-5' names no provider"),
             ("[[promotion]]\nto = \"my/own\"\n", ":2: promotion.to: the window of 'my/own' is not known"),

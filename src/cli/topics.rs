@@ -93,9 +93,9 @@ Amounts take units: 20k, 1.5M. In the file:
   protect_tokens = \"60k\"
 
 What is known about models can be added to; a row is for the ids that begin with its pattern (the longest counts), and
-what it leaves out stays as it is known. With rows, the model to use is named by the flag or the environment.
+what it leaves out stays as it is known.
 
-  [[model]]
+  [[models]]
   pattern = \"mine/\"      # or an id without its provider
   window = \"1M\"          # tokens
   vision = true           # whether it reads pictures

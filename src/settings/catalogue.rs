@@ -1,8 +1,5 @@
-//! The tables of the config that are about models: `[[model]]`, what is known about some, and `[[promotion]]`, which to switch
-//! to before a compaction is made.
-//!
-//! `model` alone is a setting, the model to use. TOML has one value a key, so a config with rows leaves that to the flag or the
-//! environment.
+//! The tables of the config that are about models: `[[models]]`, what is known about some, and `[[promotion]]`, which to switch
+//! to before a compaction is made. (`model` is a setting, the model to use, and TOML has one value a key.)
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -16,8 +13,8 @@ type Wrong = (usize, String);
 type Table<'a> = Spanned<DeValue<'a>>;
 
 /// Whether a key of the config is one of these tables, not a setting.
-pub(super) fn is_table(key: &str, value: &DeValue<'_>) -> bool {
-    key == "promotion" || (key == "model" && matches!(value, DeValue::Array(_)))
+pub(super) fn is_table(key: &str) -> bool {
+    key == "promotion" || key == "models"
 }
 
 /// Reads the tables.
@@ -25,11 +22,11 @@ pub(super) fn read(config: &DeTable<'_>) -> Result<Catalogue, Wrong> {
     let (mut rows, mut promotions, mut targets) = (Vec::new(), Vec::new(), Vec::new());
     for (key, value) in config {
         let key = key.get_ref().as_ref();
-        if !is_table(key, value.get_ref()) {
+        if !is_table(key) {
             continue;
         }
         for table in tables(key, value)? {
-            if key == "model" {
+            if key == "models" {
                 rows.push(model(table)?);
             } else {
                 let (promotion, at) = promotion(table)?;
@@ -42,7 +39,7 @@ pub(super) fn read(config: &DeTable<'_>) -> Result<Catalogue, Wrong> {
     for (to, at) in targets {
         // Without its window nobody could tell whether switching helps.
         if catalogue.window(&to).is_none() {
-            return Err((at, format!("promotion.to: the window of '{to}' is not known; say it in a [[model]] row")));
+            return Err((at, format!("promotion.to: the window of '{to}' is not known; say it in a [[models]] row")));
         }
     }
     Ok(catalogue)
@@ -56,7 +53,7 @@ fn tables<'a, 'b>(key: &str, value: &'b Table<'a>) -> Result<Vec<&'b Table<'a>>,
 
 fn model(table: &Table<'_>) -> Result<ModelRow, Wrong> {
     let mut row = ModelRow::default();
-    each(table, "model", &["pattern", "window", "vision", "api", "images"], |key, text| {
+    each(table, "models", &["pattern", "window", "vision", "api", "images"], |key, text| {
         match key {
             "pattern" => row.pattern = text.to_owned(),
             "window" => row.window = Some(at_least(1, amount(text)?)?),
@@ -67,7 +64,7 @@ fn model(table: &Table<'_>) -> Result<ModelRow, Wrong> {
         Ok(())
     })?;
     if row.pattern.is_empty() {
-        return Err((table.span().start, "model.pattern: which models? a beginning of their ids is wanted".to_owned()));
+        return Err((table.span().start, "models.pattern: which models? a beginning of their ids is wanted".to_owned()));
     }
     Ok(row)
 }

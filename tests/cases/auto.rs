@@ -156,7 +156,7 @@ fn a_promotion_is_for_what_fired_and_helps() {
     assert_eq!(action(&format!("{LARGER}from = \"gpt\"\n"), LOW), "compacted", "for other models");
     assert_eq!(action(&format!("{LARGER}from = \"claude-sonnet\"\n"), LOW), "promoted");
     assert_eq!(action("[[promotion]]\nto = \"openai/gpt-4o\"\n", LOW), "compacted", "its window is smaller");
-    let tiny = "[[model]]\npattern = \"mine/\"\nwindow = 1000\n[[promotion]]\nto = \"mine/a\"\n";
+    let tiny = "[[models]]\npattern = \"mine/\"\nwindow = 1000\n[[promotion]]\nto = \"mine/a\"\n";
     assert_eq!(action(tiny, &[LOW, &["--context-window", "900"]].concat()), "compacted", "the context does not fit it either");
     // Only told where only a report is wanted.
     let off = with_config(&run, LARGER, &[&["compact", "s.jsonl", "--json", "--strategy", "off"], LOW].concat()).ok().json();

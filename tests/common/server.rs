@@ -86,8 +86,10 @@ impl Server {
                         counted.0 += 1;
                         counted.1 = counted.1.max(counted.0);
                     }
-                    let _ = give(stream, &answer(at, &request));
+                    let answer = answer(at, &request);
+                    // Before it is given: the client's next request may come before this thread goes on.
                     counted.lock().unwrap().0 -= 1;
+                    let _ = give(stream, &answer);
                 });
             }
         });
