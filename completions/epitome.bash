@@ -79,7 +79,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__branch__subcmd__summary)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --from --to --token-budget --instructions --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --from --to --all --token-budget --instructions --summarizer --summarizer-model --base-url --endpoint --summarizer-command --timeout --idle-timeout --retries --max-requests --max-input-tokens --no-redact --fallback --hook --hook-timeout --strict-hooks --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -344,7 +344,7 @@ _epitome() {
                     return 0
                     ;;
                 --strategy)
-                    COMPREPLY=($(compgen -W "context-full replace snapcompact off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "context-full replace snapcompact handoff off" -- "${cur}"))
                     return 0
                     ;;
                 --trigger)
@@ -1052,7 +1052,7 @@ _epitome() {
                     return 0
                     ;;
                 --strategy)
-                    COMPREPLY=($(compgen -W "context-full replace snapcompact off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "context-full replace snapcompact handoff off" -- "${cur}"))
                     return 0
                     ;;
                 --trigger)

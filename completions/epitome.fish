@@ -112,9 +112,10 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l archive-dir 
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l limit -d 'Stop when N sessions were changed [default: none]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, snapcompact, replace, off [default: context-full; snapcompact in the command of that name]' -r -f -a "context-full\t'A summary of what is old'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l strategy -d 'How to compact: context-full, snapcompact, replace, handoff, off [default: context-full; snapcompact in the command of that name]' -r -f -a "context-full\t'A summary of what is old'
 replace\t'Instructions, reminders and one new reminder instead of everything'
 snapcompact\t'What is old on pictures'
+handoff\t'A new session beside the old one, which begins with a document for who goes on'
 off\t'Only report'"
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l trigger -d 'When to compact: manual, auto, idle [default: manual for one session, auto for several]' -r -f -a "manual\t'Now'
 auto\t'When the context asks for it'
@@ -259,8 +260,8 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l archi
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l limit -d 'Stop when N sessions were changed [default: none]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l from -d 'The leaf that was left: an entry\'s id or an unambiguous beginning of one (required)' -r
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l to -d 'The entry at which the work goes on (required)' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l from -d 'The leaf that was left: an entry\'s id or an unambiguous beginning of one [default: none; needed without --all]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l to -d 'The entry at which the work goes on [default: none; with --all the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l token-budget -d 'Tokens of messages that the summary sees, the newest first [default: the window less 16384]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l instructions -d 'What the summary should look at [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l summarizer -d 'Who writes the summary: offline, truncate, endpoint, openai, openai-compact, anthropic, command [default: offline]' -r
@@ -286,6 +287,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s n -l 
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s i -l in-place -d 'Change several sessions in place [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l overwrite -d 'Replace a target that is there already [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l exit-code -d 'Exit code 3 when there was nothing to do [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l all -d 'Every branch that was left and has no summary on the target\'s path yet [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l no-redact -d 'Send keys and tokens of the session as they are, instead of masked [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s h -l help -d 'Print help'
@@ -363,9 +365,10 @@ complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l archive-
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s o -l output -d 'Write the result to FILE, or - for standard output, instead of into the session [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l out-dir -d 'Write the results into folders below DIR, as the sessions lie below the folders that were named [default: in place]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l limit -d 'Stop when N sessions were changed [default: none]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l strategy -d 'How to compact: context-full, snapcompact, replace, off [default: context-full; snapcompact in the command of that name]' -r -f -a "context-full\t'A summary of what is old'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l strategy -d 'How to compact: context-full, snapcompact, replace, handoff, off [default: context-full; snapcompact in the command of that name]' -r -f -a "context-full\t'A summary of what is old'
 replace\t'Instructions, reminders and one new reminder instead of everything'
 snapcompact\t'What is old on pictures'
+handoff\t'A new session beside the old one, which begins with a document for who goes on'
 off\t'Only report'"
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l trigger -d 'When to compact: manual, auto, idle [default: manual for one session, auto for several]' -r -f -a "manual\t'Now'
 auto\t'When the context asks for it'

@@ -33,7 +33,7 @@ impl Agent {
         let (u, a, t, z) = (format!("u{n:03}"), format!("a{n:03}"), format!("t{n:03}"), format!("z{n:03}"));
         let line = s::user(&u, self.leaf.as_deref(), format!("Step {n}: please look into module{n}.rs and mend what is wrong there"));
         self.append(&u, &line);
-        let tool = if n % 3 == 0 { "edit" } else { "read" };
+        let tool = if n.is_multiple_of(3) { "edit" } else { "read" };
         let call = s::call(&format!("call{n}"), tool, json!({"path": format!("src/module{n}.rs")}));
         self.append(&a, &s::assistant(&a, u.as_str(), json!([s::tx("Looking."), call])));
         self.append(&t, &s::tool_result(&t, a.as_str(), &format!("call{n}"), tool, &s::words_from(n * 5_000, 6_000)));
