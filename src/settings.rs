@@ -401,7 +401,7 @@ fn read_file(path: &Path) -> Result<Read, SettingsError> {
             let line = line_at(key.span().start);
             let name = format!("{prefix}{}", key.get_ref());
             let text = match value.get_ref() {
-                value if prefix.is_empty() && (name == redact::TABLE || catalogue::is_table(&name)) => continue,
+                _ if prefix.is_empty() && (name == redact::TABLE || catalogue::is_table(&name)) => continue,
                 DeValue::Table(inner) if NAMES.iter().any(|n| n.key.starts_with(&format!("{name}."))) => {
                     open.push((format!("{name}."), inner));
                     continue;
