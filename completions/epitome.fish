@@ -76,6 +76,8 @@ warning\t'Warnings too'"
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l allow -d 'A problem code that --check passes over; may be given more than once [default: none]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l frames-dir -d 'With --show frames: write the frames as PNG files into DIR [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l keep-from -d 'The message to keep from, one of the cut\'s candidates [default: chosen by --keep-recent-tokens]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l report -d 'Write a page to FILE that tells how the session stands, masked like an export [default: none]' -r -F
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l chart -d 'Write a chart of tokens over time to FILE, as SVG [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s 0 -l null -d 'Lists are separated by NUL instead of line ends [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l json -d 'One JSON object a session on standard output, one a line [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s q -l quiet -d 'No notes and warnings [default: off]'
@@ -85,6 +87,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l needs-compac
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s l -l list -d 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l exact -d 'Count every token instead of extrapolating large sessions [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l check -d 'Only what is wrong; exit code 4 when there are errors [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l overwrite -d 'With --report or --chart: replace a file that is there already; a session is never replaced [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F

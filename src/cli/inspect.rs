@@ -8,11 +8,13 @@ use super::args::{FailOn, Inspect, Show};
 use super::batch::{self, Item, Output, Said};
 use super::{Status, Usage, json as out, output, show};
 use crate::engine::trigger::Window;
+use crate::export;
 use crate::run::inspect::Report;
 use crate::run::{InspectJob, RunError, Wanted};
 use crate::session::{Code, Ix, Json, Kind, Problem, Severity};
 use crate::settings::Settings;
 use crate::summarize::offline::Offline;
+use crate::text::{Redactor, Share};
 
 /// Runs the command.
 pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
@@ -43,7 +45,23 @@ pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
     if items.several && args.frames_dir.is_some() {
         return Err(Usage::new("--frames-dir takes the frames of one session", "name one session, or leave it out"));
     }
-    let wanted = wanted(&shows);
+    let files = args.report.is_some() || args.chart.is_some();
+    if files && items.several {
+        return Err(Usage::new("--report and --chart are about one session", "name one session file, or - for standard input"));
+    }
+    let mut wanted = wanted(&shows);
+    if files {
+        let all = args.report.is_some();
+        wanted = Wanted {
+            overview: true,
+            cut: true,
+            curve: Some(CHART),
+            sizes: wanted.sizes || all,
+            prune: wanted.prune || all,
+            problems: wanted.problems || all,
+            ..wanted
+        };
+    }
     let counts = wanted.overview || wanted.context || wanted.cut || wanted.sizes || wanted.summary || wanted.prune;
     let _loading = if counts { settings.tokenizer.preload() } else { None };
     let look = Look { args, settings: &settings, shows: &shows, wanted, allowed: &allowed };
@@ -113,8 +131,14 @@ fn wanted(shows: &[Show]) -> Wanted {
         revisions: has(Show::Revisions),
         frames: has(Show::Frames),
         triggers: has(Show::Triggers),
+        curve: overview.then_some(SPARK),
     }
 }
+
+/// Bars of the sparkline.
+const SPARK: usize = 48;
+/// Points of a chart: about one for two pixels.
+const CHART: usize = 480;
 
 struct Look<'a> {
     args: &'a Inspect,
@@ -165,6 +189,7 @@ impl Look<'_> {
             return Ok(Output { out, raw: true, err: String::new(), status, tally: None });
         }
         let window = settings.limits().window(report.overview.as_ref().and_then(|o| o.model.as_deref()));
+        let err = self.files(item, &name, &mut report, &window)?;
         let out = if common.json {
             self.object(&name, &report, &window)?
         } else if self.args.needs_compaction {
@@ -172,7 +197,35 @@ impl Look<'_> {
         } else {
             show::report(&name, &report, self.shows, settings, &window)?
         };
-        Ok(Said { out, err: String::new(), status }.into())
+        Ok(Said { out, err, status }.into())
+    }
+
+    /// Writes the report and the chart where they are asked for; returns what is said of them.
+    fn files(&self, item: &Item, name: &str, report: &mut Report, window: &Window) -> Result<String, RunError> {
+        let args = self.args;
+        let mut said = String::new();
+        if args.report.is_none() && args.chart.is_none() {
+            return Ok(said);
+        }
+        let settings = self.settings;
+        let share = Share { email: settings.redact_email, home: std::env::var("HOME").ok(), own: settings.redact.clone() };
+        let redactor = Redactor::share(share);
+        let page = args.report.as_deref().map(|path| (path, export::report::page(name, report, window, &redactor)));
+        let chart = args.chart.as_deref().map(|path| (path, export::report::chart(report, window, &redactor)));
+        for (path, text) in [page, chart].into_iter().flatten() {
+            crate::run::export::write_beside(&item.input, path, args.overwrite, text.as_bytes())?;
+            if !args.common.quiet {
+                said.push_str(&format!("epitome: {}: written\n", crate::text::one_line(&path.display().to_string(), 400)));
+            }
+        }
+        // What was wanted for the files alone is not printed.
+        let has = |show: Show| self.shows.contains(&show);
+        report.sizes = report.sizes.take().filter(|_| has(Show::Sizes));
+        report.prune = report.prune.take().filter(|_| has(Show::Prune));
+        report.problems = report.problems.take().filter(|_| has(Show::Problems) || has(Show::Overview));
+        report.cut = report.cut.take().filter(|_| has(Show::Cut) || has(Show::Overview));
+        report.overview = report.overview.take().filter(|_| has(Show::Overview));
+        Ok(said)
     }
 
     fn object(&self, name: &str, report: &Report, window: &Window) -> io::Result<String> {

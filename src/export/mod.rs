@@ -8,6 +8,7 @@
 //! - [`json`]: the same for programs, and messages as a model takes them; [`records`]: the session's own lines
 //! - [`pictures`]: which images may be shown, and under which names; [`diff`]: what edits changed
 
+pub mod chart;
 pub mod diff;
 pub mod html;
 pub mod json;
@@ -18,6 +19,7 @@ pub mod model;
 mod parallel;
 pub mod pictures;
 pub mod records;
+pub mod report;
 pub mod text;
 
 use std::collections::HashSet;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::inspect::{blob_folder, tree_rows};
@@ -141,12 +141,30 @@ fn refused(message: impl Into<String>, hint: Option<&str>) -> RunError {
     RunError::Refused { message: message.into(), hint: hint.map(str::to_owned) }
 }
 
+/// Writes a file about a session; never over one.
+///
+/// # Errors
+/// When the target is a session, is there and may not be replaced, or cannot be written.
+pub fn write_beside(input: &Input, target: &Path, overwrite: bool, bytes: &[u8]) -> Result<(), RunError> {
+    keep_off_sessions(target, input.path())?;
+    store::create(target, overwrite, &mut |out| out.write_all(bytes))?;
+    Ok(())
+}
+
+/// How an export as JSON begins.
+const EXPORT: &[u8; 19] = b"{\"schema\":1,\"kind\":";
+
 /// An export never takes the place of a session, asked or not.
 fn keep_off_sessions(target: &Path, input: Option<&Path>) -> Result<(), RunError> {
     let Ok(meta) = fs::metadata(target) else { return Ok(()) };
     let same = input.and_then(|input| fs::metadata(input).ok()).is_some_and(|i| (i.dev(), i.ino()) == (meta.dev(), meta.ino()));
     let session = || {
         let Ok((file, print)) = store::open(target) else { return false };
+        // A line of a transcript in JSON may look like one of a session.
+        let mut begin = [0; EXPORT.len()];
+        if file.read_exact_at(&mut begin, 0).is_ok() && begin == *EXPORT {
+            return false;
+        }
         match Session::open(Source::file(file, print.size)) {
             Ok(session) => session.all().len() > 0,
             Err(SessionError::Redacted | SessionError::NotASession | SessionError::Read(_)) => false,

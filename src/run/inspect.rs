@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path as FsPath, PathBuf};
 
 use super::RunError;
+use super::curve::{self, Curve};
 use super::open::{Input, Opened, open};
 use super::rewrite::{Revision, archive_problems, revisions};
 use super::snapcompact::{FrameView, frames_of};
@@ -42,6 +43,8 @@ pub struct Wanted {
     pub revisions: bool,
     /// The frames, read back.
     pub frames: bool,
+    /// How the context grew: at most so many points.
+    pub curve: Option<usize>,
     /// What asks for a compaction.
     pub triggers: bool,
 }
@@ -102,6 +105,8 @@ pub struct Report {
     pub revisions: Option<(Vec<Revision>, u64)>,
     /// The frames that entries of the path carry, oldest first, each once.
     pub frames: Option<Vec<FrameView>>,
+    /// How the context grew.
+    pub curve: Option<Curve>,
     /// What asks for a compaction.
     pub triggers: Option<Asked>,
 }
@@ -235,8 +240,9 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
     let frames = wanted.frames.then(|| frames_of(session, &path.entries, blobs.as_deref())).transpose()?;
     let revisions = wanted.revisions.then(|| revisions(session, file, dir)).transpose()?;
     let triggers = wanted.triggers.then(|| trigger::check(&mut counter, &path.entries, &job.limits, false)).transpose()?;
+    let curve = wanted.curve.map(|most| curve::curve(session, &path.entries, most)).transpose()?;
     let Opened { session, .. } = opened;
-    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems, prune, revisions, frames, triggers })
+    Ok(Report { session, path, overview, context, cut, files, summary, sizes, problems, prune, revisions, frames, triggers, curve })
 }
 
 /// oh-my-pi keeps externalized data in `blobs`, beside the folder of its sessions.

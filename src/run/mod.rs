@@ -5,6 +5,7 @@
 
 pub mod branch;
 pub mod compact;
+pub mod curve;
 pub mod export;
 mod extract;
 pub mod handoff;

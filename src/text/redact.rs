@@ -263,5 +263,9 @@ fn follows_word(s: &str, at: usize) -> bool {
         let escape = at.checked_sub(2).and_then(|i| s.as_bytes().get(i));
         return escape != Some(&b'\\');
     }
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+    if byte == b'-' {
+        // At the start of a line it is the mark of a line that a diff takes out.
+        return at.checked_sub(2).and_then(|i| s.as_bytes().get(i)).is_some_and(|before| *before != b'\n');
+    }
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }

@@ -348,3 +348,262 @@ fn a_dry_run_tells_and_writes_nothing() {
     assert!(out.stderr().contains("masked 1 github-token"), "{out}");
     assert!(out.stdout().contains("[redacted github-token 32+]"), "{out}");
 }
+
+/// Secrets of several kinds, put together at run time.
+fn secrets() -> Vec<String> {
+    let noise = |seed: usize, len: usize| -> String {
+        (0..len).map(|i| char::from(b"aZ3kQ9mB7xW2pL5rT8vN4cJ6hD1gF0sYeUiO"[(i * 11 + i / 7 + seed * 5) % 36])).collect()
+    };
+    vec![format!("ghp_{}", noise(1, 36)), format!("sk-ant-api03-{}", noise(2, 60)), format!("AKIA{}", noise(3, 16).to_uppercase())]
+}
+
+#[test]
+fn e05_a_secret_in_any_field_of_any_entry_gets_out_in_no_format() {
+    for secret in secrets() {
+        let s = secret.as_str();
+        let args = json!({"path": format!("/w/{s}.txt"), "command": format!("curl -H 'X: {s}'"), s: s, "deep": [{"a": [s]}], "content": format!("{}{s}{}", "x ".repeat(990), " y".repeat(900))});
+        let image = json!({"type": "image", "mimeType": s, "data": s});
+        let header =
+            json!({"type": "session", "version": 3, "id": s, "timestamp": s, "cwd": format!("/w/{s}"), "title": s, "parentSession": s})
+                .to_string();
+        let all = json!({"summary": s, "shortSummary": s, "fromId": s, "firstKeptEntryId": s, "method": s, "details": {"readFiles": [s], s: 1}, "preserveData": {"snapcompact": {"text": s, "textHead": s, "textTail": s, "frames": [{"data": s, "mimeType": s, "cols": 1, "rows": 1, "chars": 1}]}}, "tokensBefore": 1});
+        let mut lines = vec![header, sessions::user("u", ROOT, json!([sessions::tx(s), image, {"type": s, s: s}]))];
+        let mut parent = "u".to_owned();
+        let mut put = |line: &dyn Fn(&str, &str) -> String| {
+            let id = format!("x{}", lines.len());
+            lines.push(line(&id, &parent));
+            parent = id;
+        };
+        for kind in [
+            "compaction",
+            "branch_summary",
+            "custom",
+            "custom_message",
+            "model_change",
+            "thinking_level_change",
+            "service_tier_change",
+            "mode_change",
+            "session_init",
+            "session_info",
+            "label",
+            "title_change",
+            "ttsr_injection",
+            "credential_pin",
+            "usage",
+            "model_usage",
+            "reset_boundary",
+            "context_edit",
+            "future_type",
+            s,
+        ] {
+            put(&|id, parent| {
+                let mut fields = all.clone();
+                for key in [
+                    "customType",
+                    "content",
+                    "data",
+                    "model",
+                    "provider",
+                    "modelId",
+                    "role",
+                    "thinkingLevel",
+                    "mode",
+                    "serviceTier",
+                    "name",
+                    "targetId",
+                    "label",
+                    "title",
+                    "replacement",
+                    "systemPrompt",
+                    "credentialId",
+                    "updatedAt",
+                ] {
+                    fields[key] = match key {
+                        "data" => json!({"note": s, "list": [s], s: {"k": s}}),
+                        "replacement" => json!({"content": s}),
+                        _ => json!(s),
+                    };
+                }
+                sessions::entry_at(kind, id, parent, s, fields)
+            });
+        }
+        for role in [
+            "user",
+            "developer",
+            "system",
+            "assistant",
+            "toolResult",
+            "bashExecution",
+            "pythonExecution",
+            "custom",
+            "hookMessage",
+            "branchSummary",
+            "compactionSummary",
+            s,
+        ] {
+            put(&|id, parent| {
+                let blocks = json!([sessions::tx(s), {"type": "thinking", "thinking": s, "thinkingSignature": s}, {"type": "redactedThinking", "data": s}, sessions::call(s, s, args.clone()), image]);
+                sessions::message(
+                    id,
+                    parent,
+                    json!({
+                        "role": role, "content": blocks, "toolCallId": s, "toolName": s, "details": {"diff": format!("--- a\n@@ -1 +1 @@\n-{s}"), "x": s}, "command": s, "code": s, "output": s, "customType": s,
+                        "provider": s, "model": s, "api": s, "errorMessage": s, "stopReason": if role == "assistant" { "toolUse" } else { s }, "sections": {s: s}, "toolsAdded": [s], "summary": s, "usage": {"input": 1, s: s}, "useless": false,
+                    }),
+                )
+            });
+        }
+        // An id that is a secret is still one id.
+        lines.push(sessions::user(s, parent.as_str(), "named badly"));
+        lines.push(answer("last", s, &format!("{s} and \u{1b}[32m{s}\u{1b}[0m and {}", s.split_at(3).0)));
+        let run = Run::of(sessions::file(&lines));
+        for format in FORMATS {
+            for view in [&[][..], &["--context"], &["--leaf", "all", "--tool-results", "short"], &["--thinking"]] {
+                if format == "jsonl" && view.contains(&"short") {
+                    continue;
+                }
+                let name = format!("out.{format}");
+                let out = run.go(&[&["export", "s.jsonl", "--format", format, "-o", &name, "--overwrite"], view].concat()).ok();
+                let text = run.text(&name);
+                // The head of the secret without what makes it one.
+                let line = text.lines().find(|line| line.contains(&s[..s.len() - 8]) || line.contains(&s[8..]));
+                assert_eq!(line, None, "{format} {view:?}: a secret got out");
+                assert!(!out.stdout().contains(s) && !out.stderr().contains(s));
+            }
+        }
+        run.go(&["inspect", "s.jsonl", "--report", "r.html", "--chart", "c.svg"]).ok();
+        assert!(!run.text("r.html").contains(s) && !run.text("c.svg").contains(s));
+    }
+}
+
+#[test]
+fn e05_values_are_secret_by_the_names_they_stand_under() {
+    let secret = ["hunt", "er2Zq"].concat();
+    let key = ["a1b2c3d4", "e5f6a7b8", "c9d0"].concat();
+    let s = secret.as_str();
+    let run = session(&[
+        sessions::assistant(
+            "a",
+            ROOT,
+            json!([sessions::call(
+                "c",
+                "http",
+                json!({
+                    "password": s, "auth": {"client_secret": key}, "env": [{"name": "API_KEY", "value": key}], "argv": ["login", "--token", key],
+                    "headers": {"Authorization": format!("Basic {key}")}, "path": "a.rs",
+                })
+            )]),
+        ),
+        sessions::tool_result_with("t", "a", "c", "http", json!([sessions::tx("ok")]), json!({"details": {"db": {"password": s}}})),
+        sessions::entry("custom", "x", "t", json!({"customType": "e", "data": {"access_token": key}})),
+    ]);
+    for format in FORMATS {
+        let text = text_of(&run, &["--format", format]);
+        assert!(!text.contains(s) && !text.contains(&key), "{format}: {text}");
+        assert!(text.contains("a.rs"), "{format}");
+    }
+}
+
+#[test]
+fn e05_what_only_looks_like_a_secret_stays() {
+    let stays = [
+        "sk-learn and scikit-learn 1.4.2",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "token: string; password: required",
+        "const API_KEY = process.env.API_KEY",
+        "https://example.org/home/page and ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "postgres://user:$PASSWORD@host/db",
+        "task-runner-with-a-rather-long-name-0-24",
+        "/home/user/.ssh/id_rsa",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    ];
+    let lines: Vec<String> = stays.iter().map(|text| format!("`{text}`")).collect();
+    let run = session(&[sessions::user("u", ROOT, lines.join("\n\n"))]);
+    let out = run.go(&["export", "s.jsonl", "--format", "text"]).ok();
+    for text in stays {
+        assert!(out.stdout().contains(text), "{text}: {out}");
+    }
+    assert!(!out.stderr().contains("masked"), "{out}");
+}
+
+#[test]
+fn own_patterns_and_addresses_are_masked_when_they_are_asked_for() {
+    let run = session(&[sessions::user("u", ROOT, "ACME-4711 by jo@harbor.dev, see git@github.com:o/r and a@example.com")]);
+    run.put("config.toml", "[[redact]]\nkind = \"ticket\"\npattern = 'ACME-[0-9]+'\n");
+    let out = run.go_bare(&["export", "s.jsonl", "--config", "config.toml", "--format", "text", "--redact-email"]).ok();
+    let text = out.stdout();
+    assert!(text.contains("[redacted ticket 8+] by [redacted email 8+], see git@github.com:o/r and a@example.com"), "{text}");
+    assert!(out.stderr().contains("1 email, 1 ticket"), "{out}");
+    assert!(text_of(&run, &["--format", "text"]).contains("ACME-4711 by jo@harbor.dev"));
+}
+
+#[test]
+fn a_page_loads_nothing_and_holds_only_text() {
+    let evil = "</pre></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)><!--";
+    let link = "[a](javascript:alert(1)) ![p](https://evil.example/p.png) [b](https://ok.example/?q=\"><script>)";
+    let run = session(&[
+        sessions::user("u\"><script>", ROOT, evil),
+        sessions::assistant(
+            "a",
+            "u\"><script>",
+            json!([sessions::tx(link), sessions::call(evil, evil, json!({"path": evil, evil: evil, "oldText": evil, "newText": link}))]),
+        ),
+        sessions::tool_result("t", "a", evil, evil, &format!("{evil}\n").repeat(60)),
+        sessions::entry("session_info", "n", "t", json!({"name": evil})),
+        sessions::entry("label", "l", "n", json!({"targetId": "a", "label": evil})),
+        sessions::compaction("k", "l", evil, "k"),
+        sessions::bash_execution("b", "k", evil, evil, false),
+    ]);
+    run.go(&["export", "s.jsonl", "--format", "html", "-o", "p.html"]).ok();
+    run.go(&["inspect", "s.jsonl", "--report", "r.html"]).ok();
+    for name in ["p.html", "r.html"] {
+        let page = run.text(name);
+        let lower = page.to_lowercase();
+        assert_eq!(lower.matches("<script").count(), usize::from(name == "p.html"), "{name}");
+        assert_eq!(lower.matches("<img").count() + lower.matches("<link").count() + lower.matches("<iframe").count(), 0, "{name}");
+        for (at, _) in lower.match_indices(" href=\"").chain(lower.match_indices(" src=\"")) {
+            let value = lower[at..].split('"').nth(1).unwrap();
+            assert!(value.starts_with('#') || value.starts_with("https://ok.example/"), "{name}: {value}");
+        }
+        assert!(
+            page.contains("default-src &#39;none&#39;")
+                || page.contains("default-src &#x27;none&#x27;")
+                || page.contains("default-src 'none'"),
+            "{name}"
+        );
+        assert!(!lower.contains("style=\""), "{name}: the policy would refuse it");
+    }
+    // Every id is once on the page, and what the contents name is there.
+    let page = run.text("p.html");
+    let mut ids: Vec<&str> = page.match_indices(" id=\"").map(|(at, _)| page[at..].split('"').nth(1).unwrap()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    for (at, _) in page.match_indices("<a href=\"#") {
+        let target = page[at..].split('"').nth(1).unwrap().trim_start_matches('#');
+        assert!(ids.contains(&target), "{target}");
+    }
+}
+
+#[test]
+fn i03_a_report_and_a_chart_are_written_once_and_the_session_stays() {
+    let run = Run::with(&["sessions/long.jsonl"]);
+    let before = run.bytes("long.jsonl");
+    run.go(&["inspect", "long.jsonl", "--report", "r.html", "--chart", "c.svg", "--keep-recent-tokens", "5k"]).ok();
+    let (page, chart) = (run.text("r.html"), run.text("c.svg"));
+    for what in ["What fills the file", "What prune would free", "Compactions", "Branches", "Problems", "next cut", "toolResult of read"] {
+        assert!(page.contains(what), "{what}");
+    }
+    assert_eq!(page.matches("<title>compacted ").count(), 2);
+    assert!(chart.starts_with("<svg xmlns=") && chart.contains("next cut") && chart.ends_with("</svg>"));
+    assert!(run.bytes("long.jsonl") == before);
+    let out = run.go(&["inspect", "long.jsonl", "--report", "r.html"]);
+    assert!(out.code == 1 && out.stderr().contains("--overwrite"), "{out}");
+    let out = run.go(&["inspect", "long.jsonl", "--report", "long.jsonl", "--overwrite"]);
+    assert!(out.code == 1 && out.stderr().contains("is a session") && run.bytes("long.jsonl") == before, "{out}");
+    assert_eq!(run.go(&["inspect", "long.jsonl", "long.jsonl", "--chart", "d.svg"]).code, 2);
+    let json = run.json(&["inspect", "long.jsonl", "--show", "path", "--report", "r2.html"]);
+    assert!(json.get("sizes").is_none() && json.get("prune").is_none() && json.get("session").is_none(), "{json}");
+}

@@ -8,7 +8,7 @@ use super::Common;
 
 /// Look: the tree, tokens, where a compaction would cut, what is wrong
 ///
-/// Without --show, an overview. Nothing is ever written.
+/// Without --show, an overview. No session is ever written.
 #[derive(Debug, Args)]
 pub struct Inspect {
     /// Input, output and settings
@@ -41,6 +41,15 @@ pub struct Inspect {
     /// The message to keep from, one of the cut's candidates [default: chosen by --keep-recent-tokens]
     #[arg(long, value_name = "ID")]
     pub keep_from: Option<String>,
+    /// Write a page to FILE that tells how the session stands, masked like an export [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write a chart of tokens over time to FILE, as SVG [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub chart: Option<PathBuf>,
+    /// With --report or --chart: replace a file that is there already; a session is never replaced [default: off]
+    #[arg(long)]
+    pub overwrite: bool,
 }
 
 /// What inspect shows

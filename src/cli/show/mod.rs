@@ -23,6 +23,8 @@ pub(super) use receipts::{branch, compaction, pruning};
 pub(super) use triggers::asks;
 use triggers::triggers;
 
+/// Bars of the context over time.
+const SPARK: usize = 40;
 /// Chars of an entry's text in lists.
 const SNIPPET: usize = 72;
 
@@ -188,6 +190,9 @@ fn overview(out: &mut String, name: &str, report: &Report, window: &Window) -> i
             _ => String::new(),
         };
         row("compacted", format!("{times}, the latest {}{change}", text::one_line(&last.id, 40)));
+    }
+    if let Some(bars) = report.curve.as_ref().and_then(|curve| crate::run::curve::sparkline(curve, SPARK)) {
+        row("over time", bars);
     }
     match &report.cut {
         Some(Ok(found)) => row("next cut", cut_line(report, found)),
