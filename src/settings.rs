@@ -500,7 +500,10 @@ mod tests {
             ("models = \"gpt-5\"\n", ":1: "),
             ("\n[[models]]\npattern = \"mine\"\nwindow = \"wide\"\n", ":4: models.window: 'wide' is no amount"),
             ("[[models]]\npattern = \"mine\"\nwindow = 0\n", ":3: models.window: 0 is out of range"),
-            ("[[models]]\npattern = \"mine\"\nwindows = 1\n", ":3: 'models.windows' is no setting; use pattern, window, vision, api, images"),
+            (
+                "[[models]]\npattern = \"mine\"\nwindows = 1\n",
+                ":3: 'models.windows' is no setting; use pattern, window, vision, api, images",
+            ),
             ("[[models]]\npattern = \"mine\"\nvision = 2\n", ":3: models.vision: '2' is no switch"),
             ("[[models]]\npattern = \"mine\"\napi = \"soap\"\n", ":3: models.api: 'soap' is no family"),
             ("[[models]]\nwindow = 1000\n", ":1: models.pattern: which models? a beginning of their ids is wanted"),

@@ -206,6 +206,8 @@ pub fn plan(
     let superseding = later_reads(session, path, &calls);
     let mut timing = settings.stale.map(|stale| Timing::of(counter, path, stale)).transpose()?;
 
+    let all: Vec<Ix> = path.iter().copied().filter(|ix| session[*ix].role == Role::ToolResult).collect();
+    counter.prefetch(&all)?;
     let mut results = Vec::new();
     let mut newer = 0;
     for (at, ix) in path.iter().copied().enumerate().rev() {

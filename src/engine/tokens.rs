@@ -120,6 +120,9 @@ impl std::iter::Sum for Count {
     }
 }
 
+/// Entries below which a thread of its own costs more than it saves.
+const FEWEST_A_THREAD: usize = 64;
+
 /// Counts entries of one session, each once.
 #[derive(Debug)]
 pub struct Counter<'s> {
@@ -187,13 +190,44 @@ impl<'s> Counter<'s> {
         }
         let tokenizer = self.tokenizer;
         let tokens = self.session.with_message(ix, |message| of_message(tokenizer, message))?;
+        self.learn(ix, tokens);
+        Ok(tokens)
+    }
+
+    fn learn(&mut self, ix: Ix, tokens: u64) {
         self.known.insert(ix, tokens);
         let text = text_bytes(self.session, ix);
         let images = u64::from(self.session[ix].images) * IMAGE_TOKENS;
         self.counted.0 += tokens.saturating_sub(images);
         self.counted.1 += text;
         self.allowance = self.allowance.saturating_sub(text);
-        Ok(tokens)
+    }
+
+    /// Counts entries that will be asked for in any case, on all cores.
+    ///
+    /// # Errors
+    /// When an entry cannot be read.
+    pub fn prefetch(&mut self, entries: &[Ix]) -> io::Result<()> {
+        let (session, tokenizer) = (self.session, self.tokenizer);
+        let wanted: Vec<Ix> = entries.iter().copied().filter(|ix| session[*ix].is_message() && !self.known.contains_key(ix)).collect();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = wanted.len().div_ceil(cores).max(FEWEST_A_THREAD);
+        let count = |part: &[Ix]| -> io::Result<Vec<u64>> {
+            part.iter().map(|ix| session.with_message(*ix, |message| of_message(tokenizer, message))).collect()
+        };
+        let counted = std::thread::scope(|scope| {
+            let (first, rest) = wanted.split_at(share.min(wanted.len()));
+            let others: Vec<_> = rest.chunks(share).map(|part| scope.spawn(move || count(part))).collect();
+            let mut all = count(first)?;
+            for other in others {
+                all.extend(other.join().map_err(|_| io::Error::other("a thread that counts failed"))??);
+            }
+            Ok::<_, io::Error>(all)
+        })?;
+        for (ix, tokens) in wanted.into_iter().zip(counted) {
+            self.learn(ix, tokens);
+        }
+        Ok(())
     }
 
     /// Tokens of the entries together: exact while the allowance lasts, the newest first, and extrapolated beyond it.

@@ -99,7 +99,15 @@ pub fn replace(
 
     let archive = rewrite.archive.as_ref().map(|plan| Staged::new(print, &old, plan, rewrite.room)).transpose()?;
     space::must_have(folder, rewrite.room)?;
-    let (temp, bytes) = stage(path, &old, &mut |out| write(out, archive.as_ref().map(Staged::reference)))?;
+    let (temp, bytes) = std::thread::scope(|scope| {
+        let lies = archive.as_ref().map(|archive| Ok((archive, archive.reopen()?))).transpose()?;
+        let checking = lies.map(|(archive, file)| scope.spawn(move || archive.check(file)));
+        let staged = stage(path, &old, &mut |out| write(out, archive.as_ref().map(Staged::reference)));
+        let failed = || StoreError::io(path, "read back the archive")(io::Error::other("the thread that reads failed"));
+        // The archive's error first, whoever is quicker.
+        checking.map_or(Ok(()), |checking| checking.join().unwrap_or_else(|_| Err(failed())))?;
+        staged
+    })?;
     check(temp.path()).map_err(|what| StoreError::Unsound { path: path.clone(), what })?;
     drop(old);
 

@@ -11,6 +11,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, chown, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// Level of compression: zstd's own default, fast enough that the digests take as long.
 const LEVEL: i32 = 3;
@@ -39,7 +40,7 @@ pub struct Plan<'a> {
     pub archive_dir: Option<&'a Path>,
 }
 
-/// An archive that is complete, durable and checked, but for its name. Dropped, it leaves nothing behind.
+/// An archive that is complete and durable, but for its name. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub(in crate::store) struct Staged {
     // Before the folder, which can only be removed when it is empty.
@@ -91,16 +92,25 @@ impl Staged {
             file,
             session_id: plan.session_id.map(str::to_owned),
         };
-        // As the reader will, on whom everything depends later.
-        let file = fault::at(Step::ArchiveRead).and_then(|()| File::open(temp.path())).map_err(failed("read back the archive"))?;
+        Ok(Self { temp, folder, reference })
+    }
+
+    /// The archive as it lies there, for [`Staged::check`].
+    pub(in crate::store) fn reopen(&self) -> Result<File, StoreError> {
+        let opened = fault::at(Step::ArchiveRead).and_then(|()| File::open(self.temp.path()));
+        opened.map_err(StoreError::io(&self.folder.path, "read back the archive"))
+    }
+
+    /// Reads the archive back as the reader will, on whom everything depends later.
+    pub(in crate::store) fn check(&self, file: File) -> Result<(), StoreError> {
+        let failed = |doing| StoreError::io(&self.folder.path, doing);
         let len = file.metadata().map_err(failed("read back the archive"))?.len();
-        verify(file, len, &reference).map_err(|fault| {
+        verify(file, len, &self.reference).map(drop).map_err(|fault| {
             failed("read back the archive")(match fault {
                 super::Fault::Bad(what) => io::Error::new(io::ErrorKind::InvalidData, what),
                 super::Fault::Io(e) => e,
             })
-        })?;
-        Ok(Self { temp, folder, reference })
+        })
     }
 
     /// What the new session is to hold.
@@ -180,10 +190,12 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: u64) -> R
     let out = Metered::new(temp, place, reserve);
     let mut encoder = zstd::stream::write::Encoder::new(out, LEVEL).map_err(writing())?;
     encoder.set_pledged_src_size(Some(print.size)).map_err(writing())?;
-    let mut hash = Sha256::new();
-    copy(print, session, &reading, &mut |piece| {
-        hash.update(piece);
-        encoder.write_all(piece).map_err(|e| encoder.get_mut().error(e))
+    let sha256 = beside(|to_hash| {
+        copy(print, session, &reading, &mut |piece| {
+            // Full when the hash is behind, gone when its thread failed, which the digest of nothing would show on reading back.
+            let _ = to_hash.send(piece.to_vec());
+            encoder.write_all(piece).map_err(|e| encoder.get_mut().error(e))
+        })
     })?;
     let mut out = match encoder.try_finish() {
         Ok(out) => out,
@@ -195,11 +207,7 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: u64) -> R
         // It cannot be made smaller, as images and short files cannot.
         file.set_len(HEADER as u64).and_then(|()| file.seek(SeekFrom::Start(HEADER as u64))).map_err(writing())?;
         out = Metered::new(temp, place, reserve);
-        hash = Sha256::new();
-        copy(print, session, &reading, &mut |piece| {
-            hash.update(piece);
-            out.write_all(piece).map_err(|e| out.error(e))
-        })?;
+        copy(print, session, &reading, &mut |piece| out.write_all(piece).map_err(|e| out.error(e)))?;
         payload = out.written;
         flags = 0;
     }
@@ -219,7 +227,25 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: u64) -> R
     let digest: [u8; DIGEST] = all.finalize().into();
     out.write_all(&digest).map_err(|e| out.error(e))?;
     fault::at(Step::ArchiveSync).and_then(|()| file.sync_all()).map_err(writing())?;
-    Ok((print.size, HEXLOWER.encode(&hash.finalize())))
+    Ok((print.size, sha256))
+}
+
+/// Pieces that may wait for the hash.
+const WAITING: usize = 8;
+
+/// Runs `work`, which hands on what is to be hashed, beside the thread that hashes it; gives the digest in hex.
+fn beside(work: impl FnOnce(&SyncSender<Vec<u8>>) -> Result<(), StoreError>) -> Result<String, StoreError> {
+    std::thread::scope(|scope| {
+        let (to_hash, pieces) = sync_channel::<Vec<u8>>(WAITING);
+        let hashing = scope.spawn(move || {
+            let mut hash = Sha256::new();
+            pieces.iter().for_each(|piece| hash.update(piece));
+            HEXLOWER.encode(&hash.finalize())
+        });
+        work(&to_hash)?;
+        drop(to_hash);
+        Ok(hashing.join().unwrap_or_default())
+    })
 }
 
 /// Hands on the session as it was when its fingerprint was taken: up to that size, with the title it had.
