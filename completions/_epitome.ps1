@@ -219,6 +219,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--stale', '--stale', [CompletionResultType]::ParameterName, 'Only superseded and useless results, and only where that costs no provider cache [default: off]')
             [CompletionResult]::new('--protect-last-turn', '--protect-last-turn', [CompletionResultType]::ParameterName, 'Keep results after the latest request, whatever their size [default: off]')
             [CompletionResult]::new('--keep-errors', '--keep-errors', [CompletionResultType]::ParameterName, 'Old errors keep the ends of their text and the lines that tell what failed [default: off]')
+            [CompletionResult]::new('--append', '--append', [CompletionResultType]::ParameterName, 'Append edits that say what results give way to, in place of rewriting; for sessions of pi 1.x, which applies them [default: off]')
             [CompletionResult]::new('--details', '--details', [CompletionResultType]::ParameterName, 'Take details of results out: no model sees them [default: off]')
             [CompletionResult]::new('--args', '--args', [CompletionResultType]::ParameterName, 'Cut long texts in the arguments of writes and edits older than --protect-tokens [default: off]')
             [CompletionResult]::new('--dead-branches', '--dead-branches', [CompletionResultType]::ParameterName, 'Remove entries that are on no path to the file''s last entry or to --leaf [default: off]')

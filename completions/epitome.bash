@@ -811,7 +811,7 @@ _epitome() {
             return 0
             ;;
         epitome__subcmd__prune)
-            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --protect-tokens --min-savings --min-result-tokens --no-superseded --no-useless --stale --stale-suffix-tokens --stale-idle-minutes --protect --protect-last-turn --keep-errors --details --images --args --custom --max-result --dead-branches --summarized --dedupe --restore --repair --no-archive --yes --hook --hook-timeout --strict-hooks --help --version"
+            opts="-0 -q -v -n -i -o -h -V --files-from --null --shard --leaf --jobs --json --color --progress --quiet --verbose --config --no-config --now --context-window --reserve-tokens --keep-recent-tokens --threshold --tokenizer --model --enabled --summary-tokens --blob-dir --archive-dir --dry-run --in-place --output --out-dir --limit --overwrite --exit-code --protect-tokens --min-savings --min-result-tokens --no-superseded --no-useless --stale --stale-suffix-tokens --stale-idle-minutes --protect --protect-last-turn --keep-errors --append --details --images --args --custom --max-result --dead-branches --summarized --dedupe --restore --repair --no-archive --yes --hook --hook-timeout --strict-hooks --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

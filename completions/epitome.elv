@@ -213,6 +213,7 @@ set edit:completion:arg-completer[epitome] = {|@words|
             cand --stale 'Only superseded and useless results, and only where that costs no provider cache [default: off]'
             cand --protect-last-turn 'Keep results after the latest request, whatever their size [default: off]'
             cand --keep-errors 'Old errors keep the ends of their text and the lines that tell what failed [default: off]'
+            cand --append 'Append edits that say what results give way to, in place of rewriting; for sessions of pi 1.x, which applies them [default: off]'
             cand --details 'Take details of results out: no model sees them [default: off]'
             cand --args 'Cut long texts in the arguments of writes and edits older than --protect-tokens [default: off]'
             cand --dead-branches 'Remove entries that are on no path to the file''s last entry or to --leaf [default: off]'

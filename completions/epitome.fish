@@ -228,6 +228,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -l no-useless -d 
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l stale -d 'Only superseded and useless results, and only where that costs no provider cache [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l protect-last-turn -d 'Keep results after the latest request, whatever their size [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l keep-errors -d 'Old errors keep the ends of their text and the lines that tell what failed [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l append -d 'Append edits that say what results give way to, in place of rewriting; for sessions of pi 1.x, which applies them [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l details -d 'Take details of results out: no model sees them [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l args -d 'Cut long texts in the arguments of writes and edits older than --protect-tokens [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l dead-branches -d 'Remove entries that are on no path to the file\'s last entry or to --leaf [default: off]'

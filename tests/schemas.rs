@@ -234,6 +234,7 @@ fn prune_prints_what_its_schema_says() {
         (&["prune", "-n"], all),
         (&["prune", "-n", "--protect-last-turn", "--no-superseded", "--no-useless"], all),
         (&["prune", "-n", "--stale"], &[]),
+        (&["prune", "-n", "--append"], all),
         (&["prune", "-n", "--leaf", "no-such-id"], &[]),
         (&["prune", "-n", "--restore", "1"], &[]),
         (&["prune", "-n", "--repair"], &[]),

@@ -260,8 +260,8 @@ impl Look<'_> {
             let rows: io::Result<Vec<Value>> = report.path.entries.iter().map(|ix| self.entry(report, *ix)).collect();
             object.insert("path_list".to_owned(), rows?.into());
         }
-        if let Some(items) = &report.context {
-            object.insert("context".to_owned(), out::context(session, items));
+        if let Some((context, tokens)) = &report.context {
+            object.insert("context".to_owned(), out::context(session, context, tokens));
         }
         if has(Show::Transcript) {
             let shown = report.path.entries.iter().copied().filter(|ix| session[*ix].is_message() || session[*ix].kind == Kind::Compaction);

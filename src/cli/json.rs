@@ -11,7 +11,7 @@ use crate::run::inspect::{Overview, Report, Sizes};
 use crate::run::rewrite::Revision;
 use crate::run::snapcompact::FrameView;
 use crate::run::{BranchDone, BranchesDone, Done, PruneDone, RunError};
-use crate::session::{Ix, Problem, Session};
+use crate::session::{Context, Ix, Problem, Session};
 use crate::settings::Settings;
 use crate::summarize::Summary;
 use crate::text::Redactor;
@@ -269,6 +269,10 @@ pub(super) fn pruning(object: &mut Map<String, Value>, done: &PruneDone) {
         let rows = mended.iter().map(|m| json!({"code": m.code.name(), "line": m.line, "id": m.id, "what": m.what}));
         object.insert("mended".to_owned(), rows.collect());
     }
+    if let Some(edits) = &done.edits {
+        object.insert("entry_id".to_owned(), json!(edits.last()));
+        object.insert("entry_ids".to_owned(), json!(edits));
+    }
     let rows = [
         ("action", action.into()),
         ("reason", reason),
@@ -344,6 +348,7 @@ pub(super) fn branch(object: &mut Map<String, Value>, done: &BranchDone) {
 }
 
 /// `context`.
-pub(super) fn context(session: &Session, items: &[(crate::session::Role, Ix, u64)]) -> Value {
-    items.iter().map(|(role, ix, tokens)| json!({"role": role.name(), "id": session.id(*ix), "tokens": tokens})).collect()
+pub(super) fn context(session: &Session, context: &Context, tokens: &[u64]) -> Value {
+    let rows = context.items.iter().zip(tokens);
+    rows.map(|(item, tokens)| json!({"role": item.role.name(), "id": session.id(item.entry), "tokens": tokens})).collect()
 }

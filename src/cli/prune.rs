@@ -38,6 +38,7 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
         protects_files: !protect.paths.is_empty(),
         keep_errors: args.keep_errors,
         protect_last_turn: args.protect_last_turn,
+        sees_edits: args.append,
         ..settings.prune.clone()
     };
     let size = size(args)?;
@@ -72,6 +73,12 @@ fn size(args: &Prune) -> anyhow::Result<SizeSettings> {
         return Err(Usage::new(
             format!("--custom: {CUSTOM_TYPE} entries refer to the archives of the session"),
             "name the type of an extension",
+        ));
+    }
+    if args.append && args.common.leaf.as_deref() == Some(ALL_LEAVES) {
+        return Err(Usage::new(
+            "--append with --leaf all: edits stand at the end of one path",
+            "name one leaf, or leave one of the two out",
         ));
     }
     if args.dead_branches && args.common.leaf.as_deref() == Some(ALL_LEAVES) {
@@ -185,6 +192,7 @@ impl Work<'_> {
             leaf: common.leaf.clone(),
             settings: self.prune.clone(),
             results: self.size.measures().is_empty() || args.prunes_results(),
+            appends: args.append,
             size: self.size.clone(),
             limits: self.settings.limits(),
             blobs: self.settings.blob_dir.clone(),

@@ -160,7 +160,8 @@ compact   action (compacted, promoted, pruned, nothing, refused), reason, entry_
 snapcompact     as compact; with --text: frames, written, dry_run, warnings
 prune     action (pruned, repaired, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision,
           restored_revision, dry_run, warnings, prune (would_prune, saved_tokens, saved_bytes, kept_image_tokens, results,
-          and with measures for the file's size: size (measure, entries, bytes, tokens)); with --repair: mended (code, line, id, what)
+          and with measures for the file's size: size (measure, entries, bytes, tokens)); with --repair: mended (code, line, id, what);
+          with --append: entry_id (the last edit, which is the new leaf), entry_ids
 branch-summary  branches, with --all (from_id, entry_id, branch, files, summary), else branch (common_ancestor_id, entry_ids,
           messages, tokens), files, action (summarized, nothing, refused), reason,
           entry_id, bytes_before, bytes_after, summarized_messages, archive_revision, requests, dry_run, warnings, summary

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::files::{has_scheme, split_selector};
 use super::tokens::{Counter, IMAGE_TOKENS};
-use crate::session::edit::{Splice, member, member_of, parts, without};
+use crate::session::edit::{Splice, member, member_of, parts, with_splices, without};
 use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym};
 use crate::text::errors::excerpt;
 
@@ -97,6 +97,9 @@ pub struct PruneSettings {
     pub protects_files: bool,
     /// Whether results after the latest request stay.
     pub protect_last_turn: bool,
+    /// Whether results count as the edits of the path leave them, and those that have an edit stay as they are. An agent that
+    /// does not know such edits sees the results themselves.
+    pub sees_edits: bool,
 }
 
 /// When the per-turn pass may touch a result.
@@ -124,6 +127,7 @@ impl Default for PruneSettings {
             protected_tools: Vec::new(),
             protects_files: false,
             protect_last_turn: false,
+            sees_edits: false,
         }
     }
 }
@@ -203,7 +207,10 @@ pub fn plan(
     let calls = call_facts(session, path)?;
     let plan_file = plan_file(session, path)?;
     let last_turn = last_turn(session, path);
-    let superseding = later_reads(session, path, &calls);
+    let edited = if settings.sees_edits { edited(counter, path)? } else { HashMap::new() };
+    // A read that an edit left nothing of stands for no earlier one.
+    let superseding = later_reads(session, path, &calls, &|ix| edited.get(&ix) == Some(&0));
+    let count = |counter: &mut Counter<'_>, ix: Ix| edited.get(&ix).map_or_else(|| counter.entry(ix), |tokens| Ok(*tokens));
     let mut timing = settings.stale.map(|stale| Timing::of(counter, path, stale)).transpose()?;
 
     let all: Vec<Ix> = path.iter().copied().filter(|ix| session[*ix].role == Role::ToolResult).collect();
@@ -213,15 +220,15 @@ pub fn plan(
     for (at, ix) in path.iter().copied().enumerate().rev() {
         let entry = &session[ix];
         if let Some(timing) = timing.as_mut() {
-            timing.step(counter, ix)?;
+            timing.step(count(counter, ix)?);
         }
         if entry.role != Role::ToolResult || !entry.is_message() {
             continue;
         }
-        let tokens = counter.entry(ix)?;
+        let tokens = count(counter, ix)?;
         let protected_by_age = newer < settings.protect_tokens.of(settings.window);
         newer += tokens;
-        if at < start || entry.flags.pruned() || (settings.protect_last_turn && at > last_turn) {
+        if at < start || entry.flags.pruned() || edited.contains_key(&ix) || (settings.protect_last_turn && at > last_turn) {
             continue;
         }
         let facts = entry.target.and_then(|call| calls.get(&call));
@@ -262,6 +269,21 @@ pub fn plan(
     }
     results.reverse();
     Ok(PrunePlan::of(results, settings))
+}
+
+/// The entries that edits of a path change, each with the tokens that are left of it in the context.
+fn edited(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<HashMap<Ix, u64>> {
+    let session = counter.session();
+    let edits = path.iter().filter(|ix| session[**ix].kind == Kind::ContextEdit);
+    let mut left: HashMap<Ix, u64> = edits.filter_map(|ix| session.find(session[*ix].target?)).map(|ix| (ix, 0)).collect();
+    if left.is_empty() {
+        return Ok(left);
+    }
+    let context = session.context(path)?;
+    for item in context.items.iter().filter(|item| item.edit.is_some()) {
+        left.insert(item.entry, counter.item(&context, item)?);
+    }
+    Ok(left)
 }
 
 /// The text of a result that tells of a failure: one that its tool called an error, or a command's whose exit code, which
@@ -383,11 +405,11 @@ impl LaterReads {
     }
 }
 
-fn later_reads(session: &Session, path: &[Ix], calls: &HashMap<Sym, CallFacts>) -> LaterReads {
+fn later_reads(session: &Session, path: &[Ix], calls: &HashMap<Sym, CallFacts>, is_gone: &dyn Fn(Ix) -> bool) -> LaterReads {
     let mut reads = LaterReads::default();
     for (at, ix) in path.iter().enumerate() {
         let entry = &session[*ix];
-        if entry.role != Role::ToolResult || entry.flags.is_error() {
+        if entry.role != Role::ToolResult || entry.flags.is_error() || is_gone(*ix) {
             continue;
         }
         let Some(facts) = entry.target.and_then(|call| calls.get(&call)).filter(|facts| facts.is_read) else { continue };
@@ -422,10 +444,9 @@ impl Timing {
     }
 
     /// Goes on to an older entry: what was the candidate before now stands after it.
-    fn step(&mut self, counter: &mut Counter<'_>, ix: Ix) -> io::Result<()> {
+    fn step(&mut self, tokens: u64) {
         self.after += self.pending;
-        self.pending = counter.entry(ix)?;
-        Ok(())
+        self.pending = tokens;
     }
 
     fn allows(&self) -> bool {
@@ -456,6 +477,15 @@ pub fn changes(line: &str, notice: &str, now_ms: u64) -> Option<Vec<Splice>> {
     let at = splices.iter().position(|splice| splice.range.start > message_end).unwrap_or(splices.len());
     splices.insert(at, dated);
     Some(splices)
+}
+
+/// The content that [`changes`] would leave of a pruned result, for an edit that says it in another place. `None` when the
+/// line holds no message with a content.
+#[must_use]
+pub fn replacement(line: &str, notice: &str) -> Option<String> {
+    let content = member_of(line, "message", "content")?;
+    let splices = text_gives_way(line, content.clone(), notice)?;
+    with_splices(line.get(..content.end)?, &splices)?.get(content.start..).map(str::to_owned)
 }
 
 /// What changes when a notice takes the place of all text of a content, which stands at a range of its line. Images stay
@@ -491,7 +521,7 @@ mod tests {
     use super::*;
 
     fn changed(line: &str) -> Option<String> {
-        crate::session::edit::with_splices(line, &changes(line, "[gone]", 5)?)
+        with_splices(line, &changes(line, "[gone]", 5)?)
     }
 
     #[test]
@@ -520,6 +550,9 @@ mod tests {
         for (from, want) in rows {
             let want = line(&want).replace("]}}", "],\"prunedAt\":5}}");
             assert_eq!(changed(&line(&from)).unwrap(), want, "{from}");
+            // An edit says the same content.
+            let content = replacement(&line(&from), "[gone]").unwrap();
+            assert_eq!(line(&content).replace("]}}", "],\"prunedAt\":5}}"), want, "{from}");
         }
     }
 

@@ -34,7 +34,7 @@ pub struct Estimate {
     pub context: u64,
 }
 
-/// Position on the path from which usage counts: after the latest compaction, reset, or rewrite of ours.
+/// Position on the path from which usage counts: after the latest compaction, reset, context edit, or rewrite of ours.
 ///
 /// An answer before it reported a context that no longer exists; taken at its word, a session that was just compacted would
 /// look full again.
@@ -43,7 +43,7 @@ pub struct Estimate {
 #[must_use]
 pub fn fresh_from(session: &Session, path: &[Ix]) -> usize {
     let stale_until = |(at, ix): (usize, &Ix)| match session[*ix].kind {
-        Kind::Compaction | Kind::ResetBoundary => Some(at + 1),
+        Kind::Compaction | Kind::ResetBoundary | Kind::ContextEdit => Some(at + 1),
         Kind::Archive => Some(at + 2),
         _ => None,
     };

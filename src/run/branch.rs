@@ -166,7 +166,8 @@ fn attempt_all(job: &BranchJob, services: &Services<'_>, opened: &Opened) -> Res
         write_unchanged(&job.target, session)?;
         return Ok(Some(done));
     }
-    let mut holds = |new: &[u8]| ids.iter().all(|id| super::compact::holds_still(session, target, new, id));
+    let ids: Vec<&String> = ids.iter().collect();
+    let mut holds = |new: &[u8]| super::compact::holds_still(session, target, new, &ids);
     let Some(written) = append(opened, Some(&lines), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
@@ -187,7 +188,7 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         }
         return Ok(Some(done));
     };
-    let mut holds = |new: &[u8]| super::compact::holds_still(session, to, new, &id);
+    let mut holds = |new: &[u8]| super::compact::holds_still(session, to, new, &[&id]);
     let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };

@@ -245,7 +245,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         }
     };
     may_append(session, &path)?;
-    warn(session, &path, job, &mut receipt);
+    receipt.warnings.extend(before_appending(session, &path, job.leaf.is_some()));
     receipt.trigger = Some(reason.name());
     receipt.will_retry = reason.will_retry();
     let entries = path.entries.get(..end).unwrap_or_default();
@@ -421,8 +421,8 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     (services.progress)("writing");
     let leaf = plan.path.last().copied();
     let (next_id, next_line) = next.unzip();
-    let ids = [Some(&id), carrier.as_ref().map(|(id, _)| id), next_id.as_ref()];
-    let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| ids.into_iter().flatten().all(|id| holds_still(session, leaf, new, id)));
+    let ids: Vec<&String> = [Some(&id), carrier.as_ref().map(|(id, _)| id), next_id.as_ref()].into_iter().flatten().collect();
+    let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &ids));
     // All in one write: a reader never sees the one without the other.
     let carried = carrier.as_ref().map(|(_, line)| line.as_slice()).unwrap_or_default();
     let lines = [line.as_slice(), carried, &next_line.unwrap_or_default()].concat();
@@ -497,7 +497,7 @@ fn promote(
     }
     (services.progress)("writing");
     let leaf = entries.last().copied();
-    let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &id));
+    let mut holds = |new: &[u8]| leaf.is_some_and(|leaf| holds_still(session, leaf, new, &[&id]));
     let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
@@ -547,30 +547,31 @@ pub(super) fn may_append(session: &Session, path: &Path) -> Result<(), RunError>
     Ok(())
 }
 
-fn warn(session: &Session, path: &Path, job: &CompactJob, receipt: &mut Receipt) {
+/// What should be known before something is appended to a path, whose leaf was named or is the file's own.
+pub(super) fn before_appending(session: &Session, path: &Path, named: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
     if path.dangling {
         let total = session.nodes().count();
         let first = path.entries.first().map_or("", |ix| session.id(*ix));
-        receipt.warnings.push(format!(
+        warnings.push(format!(
             "the path starts at {first}, whose parent is not in the file: {} of {total} entries are on it",
             path.entries.len()
         ));
     }
-    if job.leaf.is_some() && path.leaf() != session.leaf() {
-        receipt.warnings.push("the leaf is not the last entry of the file: its branch becomes the active one for every reader".to_owned());
+    if named && path.leaf() != session.leaf() {
+        warnings.push("the leaf is not the last entry of the file: its branch becomes the active one for every reader".to_owned());
     }
     let damaged = session.damaged_lines();
     if damaged > 0 {
-        receipt.warnings.push(format!("{damaged} damaged lines are left as they are; inspect --check lists them"));
+        warnings.push(format!("{damaged} damaged lines are left as they are; inspect --check lists them"));
     }
     if let Some(leaf) = path.leaf() {
         let calls = session.calls(leaf);
         if !calls.is_empty() {
-            receipt
-                .warnings
-                .push(format!("the path ends in a tool call without a result ({}); the agent may still be working", session.id(leaf)));
+            warnings.push(format!("the path ends in a tool call without a result ({}); the agent may still be working", session.id(leaf)));
         }
     }
+    warnings
 }
 
 /// What the words of a plan depend on.
@@ -665,9 +666,9 @@ pub(super) fn count_after(counter: &mut Counter<'_>, before: &Session, after: &S
     Ok(sum)
 }
 
-/// Whether a plan that ends at `leaf` still holds when others appended `new`: the leaf has no child, and the new entry's id
-/// is free.
-pub(super) fn holds_still(session: &Session, leaf: Ix, new: &[u8], id: &str) -> bool {
+/// Whether a plan that ends at `leaf` still holds when others appended `new`: the leaf has no child, and the ids of the new
+/// entries are free.
+pub(super) fn holds_still(session: &Session, leaf: Ix, new: &[u8], ids: &[&String]) -> bool {
     // What was read ended in the middle of a line: the line has gone on, and the plan did not see it.
     if !matches!(session.ends_in_newline(), Ok(true)) {
         return false;
@@ -675,10 +676,9 @@ pub(super) fn holds_still(session: &Session, leaf: Ix, new: &[u8], id: &str) -> 
     let Ok(grown) = session.with_appended(new) else { return false };
     let first = session.all().len();
     let leaf_id = session.id(leaf);
-    grown
-        .all()
-        .skip(first)
-        .all(|(ix, entry)| !entry.is_node() || (grown.id(ix) != id && grown.id(ix) != leaf_id && !descends(&grown, ix, leaf_id)))
+    grown.all().skip(first).all(|(ix, entry)| {
+        !entry.is_node() || (ids.iter().all(|id| grown.id(ix) != *id) && grown.id(ix) != leaf_id && !descends(&grown, ix, leaf_id))
+    })
 }
 
 fn descends(session: &Session, ix: Ix, ancestor: &str) -> bool {

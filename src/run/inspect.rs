@@ -17,7 +17,7 @@ use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::trigger::{self, Asked, Limits};
 use crate::engine::usage::{self, Estimate};
 use crate::session::tree::Shape;
-use crate::session::{Header, Ix, Json, Kind, Path, Problem, Role, Session, problems};
+use crate::session::{Context, Header, Ix, Json, Kind, Path, Problem, Session, problems};
 use crate::summarize::{Summarizer, Summary};
 
 /// What is asked for.
@@ -88,7 +88,7 @@ pub struct Report {
     /// The session at a glance.
     pub overview: Option<Overview>,
     /// The messages of the context and their tokens.
-    pub context: Option<Vec<(Role, Ix, u64)>>,
+    pub context: Option<(Context, Vec<u64>)>,
     /// The cut.
     pub cut: Option<Result<CutReport, Nothing>>,
     /// The files.
@@ -250,9 +250,10 @@ pub(super) fn blob_folder(session: &FsPath) -> Option<PathBuf> {
     session.ancestors().skip(1).take(4).map(|folder| folder.join("blobs")).find(|folder| folder.is_dir())
 }
 
-fn context(counter: &mut Counter<'_>, path: &Path) -> io::Result<Vec<(Role, Ix, u64)>> {
+fn context(counter: &mut Counter<'_>, path: &Path) -> io::Result<(Context, Vec<u64>)> {
     let context = counter.session().context(&path.entries)?;
-    context.items.iter().map(|item| Ok((item.role, item.entry, counter.item(&context, item)?))).collect()
+    let tokens = context.items.iter().map(|item| counter.item(&context, item)).collect::<io::Result<_>>()?;
+    Ok((context, tokens))
 }
 
 fn cut_report(counter: &mut Counter<'_>, path: &Path, cut: Cut) -> io::Result<CutReport> {

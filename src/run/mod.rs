@@ -6,6 +6,7 @@
 pub mod branch;
 pub mod compact;
 pub mod curve;
+mod edits;
 pub mod export;
 mod extract;
 pub mod handoff;

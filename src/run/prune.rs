@@ -35,6 +35,8 @@ pub struct PruneJob<'a> {
     pub settings: PruneSettings,
     /// Whether results are pruned; a run for the file's size may leave that out.
     pub results: bool,
+    /// Whether edits behind the path tell what results give way to, and no line changes.
+    pub appends: bool,
     /// The measures for the file's size.
     pub size: SizeSettings,
     /// What is set about the window, which percentages mean.
@@ -78,6 +80,8 @@ pub struct PruneDone {
     pub revision: Option<u64>,
     /// The revision that was put back.
     pub restored: Option<u64>,
+    /// The edits that were appended, when that was asked for, in path order.
+    pub edits: Option<Vec<String>>,
     /// What was mended, when that was asked for.
     pub mended: Option<Vec<Mend>>,
     /// Nothing was written because nothing was to be.
@@ -97,6 +101,7 @@ pub fn prune(job: &PruneJob<'_>) -> Result<PruneDone, RunError> {
         let done = match (job.restore, &job.repair) {
             (Some(revision), _) => put_back(job, opened, revision),
             (None, Some(wanted)) => super::repair::repair(job, opened, wanted),
+            (None, None) if job.appends => super::edits::attempt(job, opened),
             (None, None) => attempt(job, opened),
         };
         if let Some(mut done) = done.map_err(|error| super::cause(error, print.as_ref()))? {
@@ -127,6 +132,7 @@ fn put_back(job: &PruneJob<'_>, opened: Opened, revision: u64) -> Result<Option<
         bytes: (bytes, rewritten.bytes),
         revision: rewritten.revision,
         restored: Some(revision),
+        edits: None,
         mended: None,
         dry_run: matches!(job.target, Target::Nowhere),
         warnings: rewritten.warnings,
@@ -190,6 +196,7 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
         bytes: (bytes, bytes),
         revision: None,
         restored: None,
+        edits: None,
         mended: None,
         dry_run,
         warnings: planned.warnings,

@@ -50,6 +50,7 @@ pub(super) fn repair(job: &PruneJob<'_>, opened: Opened, wanted: &Wanted) -> Res
         bytes: (bytes, bytes),
         revision: None,
         restored: None,
+        edits: None,
         mended: None,
         dry_run,
         warnings: Vec::new(),

@@ -433,6 +433,12 @@ impl Session {
         self.owner
     }
 
+    /// Whether pi 1.x wrote to the file: versions before it leave no system messages, context edits and usage records.
+    #[must_use]
+    pub fn is_pi_1x(&self) -> bool {
+        self.owner == Owner::Pi && self.marks.is_pi_1x()
+    }
+
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }

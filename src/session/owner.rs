@@ -33,6 +33,8 @@ impl Owner {
 pub(crate) struct Marks {
     omp: u32,
     pi: u32,
+    /// Those of pi's marks that versions before 1.0 do not write.
+    pi_1x: u32,
     openclaw: u32,
 }
 
@@ -50,8 +52,15 @@ impl Marks {
             | "model_usage" => self.omp += 1,
             "model_change" if head.model_is_path => self.omp += 1,
             "model_change" if head.has_provider => self.pi += 1,
-            "session_info" | "context_edit" | "usage" => self.pi += 1,
-            "message" if head.message.role.as_deref() == Some("system") => self.pi += 1,
+            "session_info" => self.pi += 1,
+            "context_edit" | "usage" => {
+                self.pi += 1;
+                self.pi_1x += 1;
+            }
+            "message" if head.message.role.as_deref() == Some("system") => {
+                self.pi += 1;
+                self.pi_1x += 1;
+            }
             _ => {}
         }
         if head.custom_type.as_deref().is_some_and(|t| t.starts_with("openclaw")) {
@@ -62,7 +71,13 @@ impl Marks {
     pub(crate) fn add(&mut self, other: &Marks) {
         self.omp += other.omp;
         self.pi += other.pi;
+        self.pi_1x += other.pi_1x;
         self.openclaw += other.openclaw;
+    }
+
+    /// Whether pi 1.x wrote to the file.
+    pub(crate) fn is_pi_1x(self) -> bool {
+        self.pi_1x > 0
     }
 
     pub(crate) fn owner(self) -> Owner {

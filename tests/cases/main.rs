@@ -9,6 +9,7 @@
     clippy::print_stderr
 )]
 
+mod append;
 mod auto;
 mod batches;
 mod beside;

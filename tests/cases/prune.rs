@@ -46,7 +46,7 @@ impl Talk {
         self.call_with(tool, args, chars, json!({}))
     }
 
-    fn call_with(&mut self, tool: &str, args: Value, chars: usize, extra: Value) -> String {
+    pub(crate) fn call_with(&mut self, tool: &str, args: Value, chars: usize, extra: Value) -> String {
         self.calls += 1;
         let (call, reply, id) = (format!("c{}", self.calls), format!("a{}", self.calls), format!("t{}", self.calls));
         let text = s::words_from(self.calls * 100_000, chars);
@@ -55,7 +55,7 @@ impl Talk {
         id
     }
 
-    fn read(&mut self, path: &str, chars: usize) -> String {
+    pub(crate) fn read(&mut self, path: &str, chars: usize) -> String {
         self.call("read", json!({ "path": path }), chars)
     }
 

@@ -21,6 +21,18 @@ fn measures_tell_beforehand_what_they_free() {
 }
 
 #[test]
+fn edits_are_appended_where_the_agent_reads_them() {
+    let run = Run::with(&["sessions/pi.jsonl", "sessions/openclaw.jsonl"]);
+    let append = |more: &[&str]| {
+        let all = ["--append", "--protect-tokens", "0", "--min-savings", "0", "--min-result-tokens", "1", "--tokenizer", "heuristic"];
+        run.go(&[&["prune"], more, &all].concat()).to_string()
+    };
+    let shown = || run.go(&["inspect", "pi.jsonl", "--show", "context", "--tokenizer", "heuristic"]).to_string();
+    let told = [append(&["-n", "pi.jsonl"]), append(&["pi.jsonl"]), append(&["pi.jsonl"]), shown(), append(&["openclaw.jsonl"])];
+    insta::assert_snapshot!("prune_append", told.join("\n"));
+}
+
+#[test]
 fn wrong_measures_are_named_with_their_cure() {
     let run = Run::with(&["sessions/small.jsonl"]);
     let all = [

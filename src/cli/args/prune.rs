@@ -54,6 +54,12 @@ pub struct Prune {
     /// Old errors keep the ends of their text and the lines that tell what failed [default: off]
     #[arg(long)]
     pub keep_errors: bool,
+    /// Append edits that say what results give way to, in place of rewriting; for sessions of pi 1.x, which applies them [default: off]
+    ///
+    /// No line changes, so nothing is archived, and the file grows by what the edits take. Other agents do not read such
+    /// edits; their sessions are refused.
+    #[arg(long, conflicts_with_all = ["restore", "repair", "no_archive", "details", "images", "args", "custom", "max_result", "dead_branches", "summarized", "dedupe"])]
+    pub append: bool,
     /// Take details of results out: no model sees them [default: off]
     #[arg(long, help_heading = SIZE)]
     pub details: bool,

@@ -34,26 +34,29 @@ pub(super) fn snippet(session: &Session, ix: Ix) -> io::Result<String> {
     if !entry.is_message() && entry.kind != Kind::Compaction {
         return Ok(String::new());
     }
-    session.with_message(ix, |message| {
-        let mut text = String::new();
-        if let Some(command) = &message.command {
-            let _ = write!(text, "$ {command}");
-        }
-        if message.role == Role::ToolResult {
-            let _ = write!(text, "{}: ", message.tool.as_deref().unwrap_or("tool"));
-        }
-        text.push_str(&message.text());
-        for call in message.calls() {
-            let _ = write!(text, " → {}({})", call.name, argument(call));
-        }
-        if message.images() > 0 {
-            let _ = write!(text, " [{}]", counted(message.images() as u64, "image"));
-        }
-        if text.trim().is_empty() && message.blocks.iter().any(|b| matches!(b, Block::Thinking { .. })) {
-            text.push_str("(thinking)");
-        }
-        mask(&text, SNIPPET)
-    })
+    session.with_message(ix, snippet_of)
+}
+
+/// What a message says, on one line.
+fn snippet_of(message: &Message<'_>) -> String {
+    let mut text = String::new();
+    if let Some(command) = &message.command {
+        let _ = write!(text, "$ {command}");
+    }
+    if message.role == Role::ToolResult {
+        let _ = write!(text, "{}: ", message.tool.as_deref().unwrap_or("tool"));
+    }
+    text.push_str(&message.text());
+    for call in message.calls() {
+        let _ = write!(text, " → {}({})", call.name, argument(call));
+    }
+    if message.images() > 0 {
+        let _ = write!(text, " [{}]", counted(message.images() as u64, "image"));
+    }
+    if text.trim().is_empty() && message.blocks.iter().any(|b| matches!(b, Block::Thinking { .. })) {
+        text.push_str("(thinking)");
+    }
+    mask(&text, SNIPPET)
 }
 
 /// The argument of a call that says most.
@@ -271,19 +274,20 @@ fn tree(out: &mut String, report: &Report) -> io::Result<()> {
 
 fn context(out: &mut String, report: &Report) -> io::Result<()> {
     let session = &report.session;
-    let items = report.context.as_deref().unwrap_or_default();
-    for (role, ix, tokens) in items {
+    let Some((context, tokens)) = &report.context else { return Ok(()) };
+    for (item, tokens) in context.items.iter().zip(tokens) {
         let _ = writeln!(
             out,
             "{:>9}  {}  {:<16}  {}",
             number(*tokens),
-            text::one_line(session.id(*ix), 40),
-            role.name(),
-            snippet(session, *ix)?
+            text::one_line(session.id(item.entry), 40),
+            item.role.name(),
+            // As the model gets it, which an edit may have changed.
+            session.with_item(context, item, snippet_of)?
         );
     }
-    let sum: u64 = items.iter().map(|(_, _, tokens)| tokens).sum();
-    let _ = writeln!(out, "{:>9}  {}", number(sum), bold(&format!("tokens in {}", counted(items.len() as u64, "message"))));
+    let messages = counted(context.items.len() as u64, "message");
+    let _ = writeln!(out, "{:>9}  {}", number(tokens.iter().sum()), bold(&format!("tokens in {messages}")));
     Ok(())
 }
 

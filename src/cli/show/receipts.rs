@@ -41,7 +41,9 @@ pub(in crate::cli) fn pruning(name: &str, done: &PruneDone, verbose: bool) -> io
         (true, _) => {
             let verb = if done.dry_run { "would be pruned" } else { "pruned" };
             let what = if done.freed.is_empty() || results > 0 { format!("{}, ", counted(results, "result")) } else { String::new() };
-            writeln!(out, "{name}: {verb}: {what}{} tokens saved; {from} → {to}{archived}", number(saved))
+            let appended =
+                done.edits.as_ref().map(|edits| format!("; {} appended", counted(edits.len() as u64, "edit"))).unwrap_or_default();
+            writeln!(out, "{name}: {verb}: {what}{} tokens saved; {from} → {to}{archived}{appended}", number(saved))
         }
         (false, Some("no_gain")) => writeln!(out, "{name}: nothing to do: neither the file nor the context would get smaller"),
         (false, _) if results > 0 => writeln!(
