@@ -17,6 +17,7 @@ struct Agent {
     file: String,
     turn: usize,
     leaf: Option<String>,
+    steps: usize,
 }
 
 impl Agent {
@@ -68,7 +69,18 @@ impl Agent {
         assert!(self.run.bytes(&self.file) == before);
         let checked = self.run.json(&["inspect", "--check", &self.file]);
         assert!(codes(&checked).is_empty(), "{checked}");
+        self.keep();
         receipt
+    }
+
+    /// Leaves the session as it is now for those who load it with other programs, when they named a folder.
+    fn keep(&mut self) {
+        self.steps += 1;
+        if let Some(folder) = std::env::var_os("EPITOME_TEST_STEPS") {
+            let folder = std::path::PathBuf::from(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(format!("{:03}.jsonl", self.steps)), self.run.bytes(&self.file)).unwrap();
+        }
     }
 
     /// Works until a run compacts.
@@ -87,7 +99,7 @@ impl Agent {
 #[test]
 fn a_growing_session_stays_usable_through_every_strategy() {
     let run = Run::of(s::file(&[s::header()]));
-    let mut agent = Agent { run, file: "s.jsonl".to_owned(), turn: 0, leaf: None };
+    let mut agent = Agent { run, file: "s.jsonl".to_owned(), turn: 0, leaf: None, steps: 0 };
     let full: &[&str] = &["--strategy", "context-full"];
     let replace: &[&str] = &["--strategy", "replace", "--drop-branches"];
     let handoff: &[&str] = &["--strategy", "handoff"];

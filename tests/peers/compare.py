@@ -4,7 +4,8 @@
 Each session is copied, compacted, and the copy is loaded by oh-my-pi's and pi's own loaders (DIR is what install.sh filled).
 oh-my-pi must give the same messages in the same order. pi also keeps what oh-my-pi drops (failed turns and their results,
 calls without results, what stood before a reset), so of its context ours must be a part, in the same order, with the same
-first message, and nothing that we summarized may be in it.
+first message, and nothing that we summarized may be in it. With --as-is nothing is compacted: the context of the session as
+it lies there is compared.
 
 A session that a peer cannot load before we touched it either is counted as skipped, with the peer's words. Prints each
 difference, then `N passed, N failed, N skipped`. Exit 1 on any failure.
@@ -49,6 +50,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epitome", required=True)
     parser.add_argument("--peers", required=True)
+    parser.add_argument("--as-is", action="store_true", help="compact nothing")
+    parser.add_argument("--peer", action="append", help="only this one; may be given more than once")
     parser.add_argument("--keep", default="1000", help="--keep-recent-tokens")
     parser.add_argument("sessions", nargs="+")
     args = parser.parse_args()
@@ -63,15 +66,18 @@ def main():
             new = os.path.join(work, f"{number}-after.jsonl")
             shutil.copyfile(session, old)
             shutil.copyfile(session, new)
-            receipt = lines([args.epitome, "compact", new, "--json", "--no-config", "--tokenizer", "heuristic", "--keep-recent-tokens", args.keep])
-            if not receipt or receipt[0].get("action") != "compacted":
-                why = (receipt or [{}])[0]
-                print(f"skipped: {session}: nothing was written ({why.get('reason') or (why.get('error') or {}).get('code')})")
-                skipped += 1
-                continue
+            entry = None
+            if not args.as_is:
+                receipt = lines([args.epitome, "compact", new, "--json", "--no-config", "--tokenizer", "heuristic", "--keep-recent-tokens", args.keep])
+                if not receipt or receipt[0].get("action") != "compacted":
+                    why = (receipt or [{}])[0]
+                    print(f"skipped: {session}: nothing was written ({why.get('reason') or (why.get('error') or {}).get('code')})")
+                    skipped += 1
+                    continue
+                entry = receipt[0]["entry_id"]
             shown = lines([args.epitome, "inspect", new, "--show", "context", "--json", "--no-config", "--tokenizer", "heuristic"])
-            before[session], after[session] = old, (new, receipt[0]["entry_id"], [(m["role"], m["id"]) for m in shown[0]["context"]])
-        for peer in ["omp", "pi 0.73", "pi 1.6"]:
+            before[session], after[session] = old, (new, entry, [(m["role"], m["id"]) for m in shown[0]["context"]])
+        for peer in args.peer or ["omp", "pi 0.73", "pi 1.6"]:
             untouched = peer_contexts(peer, args.peers, list(before.values()))
             rebuilt = peer_contexts(peer, args.peers, [new for new, _, _ in after.values()])
             for session, (new, entry, ours) in after.items():
