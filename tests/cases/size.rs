@@ -492,6 +492,23 @@ fn what_a_compaction_summarized_goes_but_for_what_is_named() {
 }
 
 #[test]
+fn r13_one_gap_does_not_become_many() {
+    // Two branches have compacted what hangs in a gap; without it each of them would hang there.
+    let half = |n: usize| {
+        let (k, u, a) = (format!("k{n}"), format!("v{n}"), format!("w{n}"));
+        [s::compaction(&k, "u2", "done", &k), s::user(&u, k.as_str(), "on"), answer(&a, &u, "on it")]
+    };
+    let lines =
+        [vec![s::header(), s::user("u1", "lost", s::words(4_000)), answer("u2", "u1", &s::words(4_000))], half(1).into(), half(2).into()];
+    let run = Run::of(s::file(&lines.concat()));
+    repaired(&run, &["--summarized"]);
+    let left: Vec<String> = entries(&run).into_keys().filter(|id| id.starts_with('u')).collect();
+    assert_eq!(left, ["u1"]);
+    let checked = run.json(&["inspect", "--check", "s.jsonl"]);
+    assert_eq!(checked["problems"].as_array().unwrap().iter().filter(|p| p["code"] == "dangling-parent").count(), 1, "{checked}");
+}
+
+#[test]
 fn p13_size_repair_shrinks_what_is_out_of_the_context_and_on_other_branches() {
     let image = || json!([s::tx("see"), s::image(4_000)]);
     let lines = [

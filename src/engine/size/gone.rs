@@ -41,7 +41,40 @@ pub(super) fn plan(session: &Session, settings: &SizeSettings, paths: &[Vec<Ix>]
         }
     }
     keep_what_is_named(session, &mut gone)?;
+    while keep_edges(session, &mut gone) {
+        keep_what_is_named(session, &mut gone)?;
+    }
     Ok(gone)
+}
+
+/// Takes back entries at the edge of a gap, whose parent is not in the file, when several that stay hang below: each would
+/// hang in the gap itself, and one fault would become many. Returns whether there were any.
+fn keep_edges(session: &Session, gone: &mut BTreeMap<Ix, Measure>) -> bool {
+    // The uppermost of the entries that go above one, as far as they follow each other.
+    let mut upmost: HashMap<Ix, Ix> = HashMap::new();
+    let mut hanging: BTreeMap<Ix, usize> = BTreeMap::new();
+    let above = |ix: Ix| session.parent(ix).filter(|parent| gone.contains_key(parent));
+    for first in session.nodes().filter(|(ix, _)| !gone.contains_key(ix)).filter_map(|(ix, _)| above(ix)) {
+        let (mut at, mut passed) = (first, Vec::new());
+        let top = loop {
+            if let Some(top) = upmost.get(&at) {
+                break *top;
+            }
+            passed.push(at);
+            match above(at) {
+                // Longer than all there are: a cycle.
+                Some(parent) if passed.len() <= gone.len() => at = parent,
+                _ => break at,
+            }
+        };
+        upmost.extend(passed.into_iter().map(|ix| (ix, top)));
+        *hanging.entry(top).or_default() += 1;
+    }
+    let before = gone.len();
+    for (ix, _) in hanging.into_iter().filter(|(ix, count)| *count > 1 && session.is_dangling(*ix)) {
+        gone.remove(&ix);
+    }
+    gone.len() < before
 }
 
 fn is_label(session: &Session, ix: Ix) -> bool {
