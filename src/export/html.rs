@@ -1,6 +1,6 @@
 //! The transcript as one HTML file that needs nothing else: no network, no other files, and no script to be read.
 //!
-//! Whatever a session holds is text on the page. Every byte of it goes through [`escape`], addresses are taken only with
+//! Whatever a session holds is text on the page. Every byte of it goes through `escape`, addresses are taken only with
 //! schemes that do nothing, images only as the four kinds that cannot act, and the content policy allows no style and no
 //! script but ours, told by their hashes. Long output is folded, and a browser lays out only what is looked at, so pages of
 //! many megabytes open at once.
