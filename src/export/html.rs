@@ -44,7 +44,7 @@ pub struct Content {
 }
 
 #[derive(Template)]
-#[template(path = "transcript_head.html")]
+#[template(path = "transcript_head.html", config = "assets/report/askama.toml")]
 struct Head<'a> {
     policy: String,
     about: &'a About,
@@ -53,7 +53,7 @@ struct Head<'a> {
 }
 
 #[derive(Template)]
-#[template(path = "transcript_tail.html")]
+#[template(path = "transcript_tail.html", config = "assets/report/askama.toml")]
 struct Tail<'a> {
     entries: u64,
     contents: &'a [Content],

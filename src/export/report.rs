@@ -16,7 +16,7 @@ const MOST_ROWS: usize = 20;
 const OWN_STYLE: &str = include_str!("../../assets/report/report.css");
 
 #[derive(Template)]
-#[template(path = "report.html")]
+#[template(path = "report.html", config = "assets/report/askama.toml")]
 struct Page {
     policy: String,
     style: String,
