@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstream::{AutoStream, ColorChoice};
 
 use super::args::{Color, Common};
+pub(super) use crate::text::{bytes, grouped as number};
 
 /// Standard output, with colour only where it is wanted.
 pub(super) fn stdout(common: &Common) -> AutoStream<io::Stdout> {
@@ -70,28 +71,6 @@ pub(super) fn red(text: &str) -> String {
 /// What deserves a look.
 pub(super) fn yellow(text: &str) -> String {
     format!("\x1b[33m{text}\x1b[0m")
-}
-
-/// A number with thin groups: 1,234,567.
-pub(super) fn number(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// Bytes for people: 812 B, 88.1 KB, 2.4 MB.
-pub(super) fn bytes(n: u64) -> String {
-    let units = [("GB", 1_000_000_000_u64), ("MB", 1_000_000), ("KB", 1_000)];
-    match units.into_iter().find(|(_, size)| n >= *size) {
-        Some((unit, size)) => format!("{}.{} {unit}", n / size, n % size * 10 / size),
-        None => format!("{n} B"),
-    }
 }
 
 /// A word with its number: 1 message, 2 messages.

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::grouped;
 use super::html::escaped;
 use crate::run::curve::Curve;
+use crate::text::grouped;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 300.0;

@@ -27,7 +27,7 @@ use std::io::{self, Write};
 use std::path::Path as FsPath;
 
 use crate::session::{Context, Ix, Path, Session};
-use crate::text::Redactor;
+use crate::text::{Redactor, grouped};
 
 pub use mask::Counts;
 use mask::Mask;
@@ -216,20 +216,6 @@ pub fn title_of(shown: &Shown) -> String {
         What::Reset => "The context was cleared".to_owned(),
         What::Note => String::new(),
     }
-}
-
-/// A number in groups: 1,234,567.
-#[must_use]
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// What one batch gave.

@@ -5,11 +5,11 @@ use askama::Template;
 
 use super::chart::{self, Marks};
 use super::html::{STYLE, policy};
-use super::{grouped, mask::Mask};
+use super::mask::Mask;
 use crate::engine::trigger::Window;
 use crate::run::inspect::Report;
 use crate::session::{Severity, Source};
-use crate::text::Redactor;
+use crate::text::{Redactor, bytes, grouped};
 
 /// Rows of a table; more are counted.
 const MOST_ROWS: usize = 20;
@@ -289,13 +289,4 @@ fn largest(report: &Report, mask: &Mask<'_>) -> Table {
         ],
     }));
     table.cut()
-}
-
-/// Bytes for people.
-fn bytes(n: u64) -> String {
-    let units = [("GB", 1_000_000_000_u64), ("MB", 1_000_000), ("KB", 1_000)];
-    match units.into_iter().find(|(_, size)| n >= *size) {
-        Some((unit, size)) => format!("{}.{} {unit}", n / size, n % size * 10 / size),
-        None => format!("{n} B"),
-    }
 }

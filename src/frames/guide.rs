@@ -5,6 +5,7 @@
 use super::archive::{Composed, tail_chars};
 use super::shape::{Ink, Shape};
 use crate::session::frames::{Archive, Frame};
+use crate::text::grouped;
 
 /// What a reader is told of blanks and line ends.
 const NEWLINE_NOTE: &str = "Runs of blanks are one blank; a black cell is the end of a line, whatever the indentation after it was.";
@@ -124,18 +125,6 @@ pub fn short(archive: &Archive) -> String {
         text.push_str(&format!(", {} more as text", grouped(tail_chars(archive))));
     }
     text
-}
-
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! [`neutralize_tags`] or [`quote_headings`], and the cut last, so that no later step can
 //! assemble what an earlier one took apart and no secret survives as a half.
 
+pub mod amount;
 mod ansi;
 pub mod clean;
 pub mod cut;
@@ -22,6 +23,7 @@ pub mod escape;
 pub mod json;
 pub mod redact;
 
+pub use amount::{bytes, grouped};
 pub use clean::{elide_data_urls, strip};
 pub use cut::{Clipped, ceil_boundary, clip, clip_chars, floor_boundary, middle, one_line, tail};
 pub use escape::{neutralize_tags, quote_headings};
