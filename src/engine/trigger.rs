@@ -86,6 +86,14 @@ impl Limits {
         let tokens = known.unwrap_or(models::DEFAULT_WINDOW);
         Window { tokens, threshold: threshold_tokens(tokens, self.threshold, self.reserve), assumed: known.is_none() }
     }
+
+    /// The window of the model that a path is on.
+    ///
+    /// # Errors
+    /// When an entry cannot be read.
+    pub fn window_of(&self, session: &Session, path: &[Ix]) -> io::Result<Window> {
+        Ok(self.window(current_model(session, path)?.as_deref()))
+    }
 }
 
 /// What providers say when a request is longer than the model's context, one row for each wording.

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::hooked::{self, Asking};
-use super::open::{Input, Opened, find_entry, open};
+use super::open::{Input, Opened, find_entry};
 use super::rewrite::{append, write_unchanged};
-use super::{RunError, Services, Target};
+use super::{RunError, Services, Target, until_it_holds};
 use crate::engine::branch::{self, BranchPlan};
 use crate::engine::compaction::{Extra, Stamp};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
-use crate::engine::trigger::{self, Limits};
+use crate::engine::trigger::Limits;
 use crate::session::{Ix, Kind, Session, Sym};
 use crate::summarize::{Purpose, Request, Summary, Usage};
 
@@ -73,14 +73,7 @@ pub struct BranchDone {
 /// # Errors
 /// See [`RunError`]; the session is then what it was.
 pub fn branch_summary(job: &BranchJob, services: &Services<'_>) -> Result<BranchDone, RunError> {
-    for _ in 0..super::MOST_PLANS {
-        let opened = open(&job.input)?;
-        let print = opened.print.clone();
-        if let Some(done) = attempt(job, services, opened).map_err(|error| super::cause(error, print.as_ref()))? {
-            return Ok(done);
-        }
-    }
-    Err(RunError::Restless)
+    until_it_holds(&job.input, &|| (), |opened| attempt(job, services, opened))
 }
 
 /// The summaries of all branches that were left.
@@ -106,14 +99,7 @@ pub struct BranchesDone {
 /// # Errors
 /// See [`RunError`]; the session is then what it was.
 pub fn branch_summaries(job: &BranchJob, services: &Services<'_>) -> Result<BranchesDone, RunError> {
-    for _ in 0..super::MOST_PLANS {
-        let opened = open(&job.input)?;
-        let print = opened.print.clone();
-        if let Some(done) = attempt_all(job, services, &opened).map_err(|error| super::cause(error, print.as_ref()))? {
-            return Ok(done);
-        }
-    }
-    Err(RunError::Restless)
+    until_it_holds(&job.input, &|| (), |opened| attempt_all(job, services, &opened))
 }
 
 /// The leaves of branches that were left, in file order, without those that the path to `to` tells of.
@@ -146,7 +132,7 @@ fn attempt_all(job: &BranchJob, services: &Services<'_>, opened: &Opened) -> Res
         write_unchanged(&job.target, session)?;
         return Ok(Some(done));
     };
-    super::compact::may_append(session, &session.path(target))?;
+    super::appending::may_append(session, &session.path(target))?;
     let (mut grown, mut to) = (session.clone(), target);
     let (mut lines, mut ids) = (Vec::new(), Vec::new());
     for from in abandoned(session, target) {
@@ -167,7 +153,7 @@ fn attempt_all(job: &BranchJob, services: &Services<'_>, opened: &Opened) -> Res
         return Ok(Some(done));
     }
     let ids: Vec<&String> = ids.iter().collect();
-    let mut holds = |new: &[u8]| super::compact::holds_still(session, target, new, &ids);
+    let mut holds = |new: &[u8]| super::appending::holds_still(session, target, new, &ids);
     let Some(written) = append(opened, Some(&lines), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
@@ -180,7 +166,7 @@ fn attempt_all(job: &BranchJob, services: &Services<'_>, opened: &Opened) -> Res
 fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<Option<BranchDone>, RunError> {
     let session = &opened.session;
     let (from, to) = (find_entry(session, &job.from)?, find_entry(session, &job.to)?);
-    super::compact::may_append(session, &session.path(to))?;
+    super::appending::may_append(session, &session.path(to))?;
     let (mut done, made) = draft(job, services, session, (from, to))?;
     let Some((id, line)) = made else {
         if !done.unknown {
@@ -188,7 +174,7 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         }
         return Ok(Some(done));
     };
-    let mut holds = |new: &[u8]| super::compact::holds_still(session, to, new, &[&id]);
+    let mut holds = |new: &[u8]| super::appending::holds_still(session, to, new, &[&id]);
     let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
@@ -206,10 +192,7 @@ fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to)
     let mut counter = Counter::new(session, job.tokenizer, Effort::Receipt);
     let budget = match job.token_budget {
         Some(budget) => budget,
-        None => {
-            let model = trigger::current_model(session, &path.entries)?;
-            job.limits.window(model.as_deref()).tokens.saturating_sub(branch::RESERVE_TOKENS).max(1)
-        }
+        None => job.limits.window_of(session, &path.entries)?.tokens.saturating_sub(branch::RESERVE_TOKENS).max(1),
     };
     (services.progress)("planning");
     let plan = branch::plan(&mut counter, from, to, budget)?;
@@ -277,9 +260,7 @@ fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to)
             let summary = services.summarizer.summarize(&request)?;
             let account = services.summarizer.account();
             done.requests = account.requests;
-            if let Some((to, why)) = &account.fell_back {
-                done.warnings.push(format!("the summarizer {} failed, so {to} made the words: {why}", services.summarizer.name()));
-            }
+            done.warnings.extend(account.warning(services.summarizer.name()));
             (summary, Extra { details: account.details(), usage: account.usage.map(Usage::to_json), ..Extra::default() })
         }
     };

@@ -3,16 +3,18 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::appending::{before_appending, holds_still, may_append};
 use super::handoff::{NewSession, Tried};
 use super::hooked::{self, Asking, Verdict};
-use super::open::{Input, Opened, open, spooled};
+use super::open::{Input, Opened, spooled};
 use super::prune::prune_path;
 use super::receipt::{Action, Receipt};
 use super::replace::Replacement;
 use super::rewrite::{Archiving, Past, append, rewrite, write_unchanged};
 use super::snapcompact::{self, FramesJob};
-use super::{RunError, Services, Target};
-use crate::engine::compaction::{self, Draft, Plan, Stamp};
+use super::words::{Words, count_after, test_delay, words};
+use super::{RunError, Services, Target, until_it_holds};
+use crate::engine::compaction::{self, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
 use crate::engine::prune::PruneSettings;
 use crate::engine::replace::ReplaceSettings;
@@ -21,10 +23,9 @@ use crate::engine::trigger::{self, Limits, Promoted, Reason};
 use crate::hooks::Compacting;
 use crate::models::Facts;
 use crate::session::edit::Edit;
-use crate::session::{Context, Ix, Path, Role, Session};
+use crate::session::{Ix, Session};
 use crate::store::archive::Kind as ArchiveKind;
-use crate::summarize::{Purpose, Request, Summarizer, Summary, Usage};
-use crate::text::redact::Redactor;
+use crate::summarize::{Summary, Usage};
 
 /// When a compaction is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,23 +140,14 @@ impl Done {
 /// # Errors
 /// See [`RunError`]; the session is then what it was.
 pub fn compact(job: &CompactJob, services: &Services<'_>) -> Result<Done, RunError> {
-    // Only a session that is changed in place can make the loop go round, so standard input is read once.
-    for _ in 0..super::MOST_PLANS {
-        let opened = open(&job.input)?;
-        let print = opened.print.clone();
-        let done = match &job.prune {
-            // A replacement history holds no results.
-            Some(settings) if job.trigger != Trigger::Off && !matches!(job.strategy, Strategy::Replace(_)) => {
-                pruned_first(job, services, opened, settings)
-            }
-            _ => attempt(job, services, opened),
-        };
-        if let Some(done) = done.map_err(|error| super::cause(error, print.as_ref()))? {
-            return Ok(done);
+    let again = || (services.progress)("the session grew; planning again");
+    until_it_holds(&job.input, &again, |opened| match &job.prune {
+        // A replacement history holds no results.
+        Some(settings) if job.trigger != Trigger::Off && !matches!(job.strategy, Strategy::Replace(_)) => {
+            pruned_first(job, services, opened, settings)
         }
-        (services.progress)("the session grew; planning again");
-    }
-    Err(RunError::Restless)
+        _ => attempt(job, services, opened),
+    })
 }
 
 /// Prunes, and does what is asked for with the session as it then is; all of it is one write. What is left to do when a
@@ -194,10 +186,9 @@ fn pruned_first(job: &CompactJob, services: &Services<'_>, opened: Opened, setti
         let archiving = Archiving::To(job.archive_dir.clone());
         let written = rewrite(&smaller, &Edit::default(), ArchiveKind::Prune, &archiving, &job.target, &services.now)?;
         let Some(written) = written else { return Ok(None) };
-        receipt.bytes.1 = Some(written.bytes);
-        receipt.archive_revision = written.revision;
-        receipt.warnings.extend(written.warnings);
-        let told = hooked::history_replaced(services.hooks, services.note, &job.input.name(), "pruned", written.revision);
+        receipt.wrote(written);
+        let revision = receipt.archive_revision;
+        let told = hooked::history_replaced(services.hooks, services.note, &job.input.name(), "pruned", revision);
         receipt.warnings.extend(told);
     }
     Ok(Some(done))
@@ -358,11 +349,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
             };
             let mut draft = words(session, &plan, services.summarizer, &words_of)?;
             let account = services.summarizer.account();
-            if let Some((to, why)) = &account.fell_back {
-                receipt.summarizer = Some(to);
-                receipt.warnings.push(format!("the summarizer {} failed, so {to} made the words: {why}", services.summarizer.name()));
-            }
-            receipt.requests = account.requests;
+            receipt.made_by(services.summarizer.name(), &account);
             if account.preserve.contains_key(REPLAYED) {
                 let last = plan.cut.first_kept.checked_sub(1).and_then(|at| plan.path.get(at));
                 draft.extra.replay_through = last.map(|ix| session.id(*ix).to_owned());
@@ -437,9 +424,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     };
     receipt.entry_id = Some(id);
     receipt.continue_id = next_id;
-    receipt.bytes.1 = Some(written.bytes);
-    receipt.archive_revision = written.revision;
-    receipt.warnings.extend(written.warnings);
+    receipt.wrote(written);
     if !dry {
         receipt.warnings.extend(hooked::compacted(services, &name, &line, draft.extra.from_extension));
     }
@@ -503,9 +488,7 @@ fn promote(
     };
     receipt.action = Action::Promoted;
     receipt.entry_id = Some(id);
-    receipt.bytes.1 = Some(written.bytes);
-    receipt.archive_revision = written.revision;
-    receipt.warnings.extend(written.warnings);
+    receipt.wrote(written);
     Ok(Some(Done::without_plan(receipt, opened.session)))
 }
 
@@ -532,163 +515,4 @@ const REPLAYED: &str = "openaiRemoteCompaction";
 fn unchanged(job: &CompactJob, done: Done) -> Result<Option<Done>, RunError> {
     write_unchanged(&job.target, &done.session)?;
     Ok(Some(done))
-}
-
-/// Refuses what appending would make worse; a dry run is refused likewise, or it would promise what cannot be done.
-pub(super) fn may_append(session: &Session, path: &Path) -> Result<(), RunError> {
-    if let Some(problem) = crate::session::problems::forbids_append(session, path)? {
-        return Err(RunError::Damaged {
-            code: problem.code.name(),
-            line: problem.line,
-            message: problem.message,
-            hint: "nothing was written; inspect --check lists everything that is wrong with the file".to_owned(),
-        });
-    }
-    Ok(())
-}
-
-/// What should be known before something is appended to a path, whose leaf was named or is the file's own.
-pub(super) fn before_appending(session: &Session, path: &Path, named: bool) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if path.dangling {
-        let total = session.nodes().count();
-        let first = path.entries.first().map_or("", |ix| session.id(*ix));
-        warnings.push(format!(
-            "the path starts at {first}, whose parent is not in the file: {} of {total} entries are on it",
-            path.entries.len()
-        ));
-    }
-    if named && path.leaf() != session.leaf() {
-        warnings.push("the leaf is not the last entry of the file: its branch becomes the active one for every reader".to_owned());
-    }
-    let damaged = session.damaged_lines();
-    if damaged > 0 {
-        warnings.push(format!("{damaged} damaged lines are left as they are; inspect --check lists them"));
-    }
-    if let Some(leaf) = path.leaf() {
-        let calls = session.calls(leaf);
-        if !calls.is_empty() {
-            warnings.push(format!("the path ends in a tool call without a result ({}); the agent may still be working", session.id(leaf)));
-        }
-    }
-    warnings
-}
-
-/// What the words of a plan depend on.
-#[derive(Debug, Clone, Copy)]
-pub struct Words<'a> {
-    /// How tokens are counted.
-    pub tokenizer: Tokenizer,
-    /// Most tokens of the whole summary.
-    pub summary_tokens: u64,
-    /// What the summary is to look at.
-    pub focus: Option<&'a str>,
-    /// What a model is told in place of our own prompt.
-    pub prompt: Option<&'a str>,
-    /// Lines of context from elsewhere.
-    pub context: &'a [String],
-}
-
-/// Tokens of the budget that the first part of a split turn gets: its share of the text, within bounds that leave room for
-/// both parts. What the work of both is about is told with the history.
-fn prefix_share(session: &Session, plan: &Plan, budget: u64) -> u64 {
-    let bytes = |messages: &[Ix]| messages.iter().map(|ix| u64::from(session[*ix].len)).sum::<u64>();
-    let (history, prefix) = (bytes(&plan.history.told), bytes(&plan.prefix.told));
-    (budget.saturating_mul(prefix) / (history + prefix).max(1)).clamp(budget * 8 / 100, budget * 30 / 100)
-}
-
-/// Lines of context without secrets. Lines of one file may be lines of one key, so they are masked together.
-pub(super) fn masked_lines(lines: &[String]) -> Vec<String> {
-    Redactor::secrets().redact(&lines.join("\n")).text.lines().map(str::to_owned).collect()
-}
-
-/// Makes the words of a plan.
-///
-/// # Errors
-/// When the session cannot be read, or no summary came of it.
-pub fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer, words: &Words<'_>) -> Result<Draft, RunError> {
-    let budget = compaction::text_budget(words.summary_tokens, words.tokenizer, &plan.files);
-    let previous = plan.previous.as_ref().map(|p| p.summary.as_str()).filter(|s| !s.trim().is_empty());
-    let split = plan.cut.turn_start.is_some();
-    // Where a turn is split at the very start there is no history to tell.
-    let has_history = !split || !plan.history.told.is_empty() || previous.is_some();
-    let prefix_budget = match (split, has_history) {
-        (false, _) => 0,
-        (true, true) => prefix_share(session, plan, budget),
-        (true, false) => budget,
-    };
-    let context = masked_lines(words.context);
-    let request = Request {
-        session,
-        selection: &plan.history,
-        purpose: Purpose::History,
-        previous,
-        kept: &plan.kept,
-        turn: if split { &plan.prefix.told } else { &[] },
-        // Who cannot be told how to write can at least look at what the prompt names.
-        focus: words.focus.or(words.prompt.filter(|_| !summarizer.sends())),
-        prompt: words.prompt,
-        context: &context,
-        budget: budget - prefix_budget,
-        tokenizer: words.tokenizer,
-    };
-    let history = has_history.then(|| summarizer.summarize(&request)).transpose()?;
-    // What the history did not need goes to the turn; what it says need not be said again there.
-    let told = history.as_ref().map(Summary::text);
-    let used = told.as_deref().map_or(0, |text| words.tokenizer.count(text));
-    let prefix = Request {
-        selection: &plan.prefix,
-        purpose: Purpose::TurnPrefix,
-        previous: told.as_deref(),
-        turn: &[],
-        budget: budget.saturating_sub(used).max(prefix_budget),
-        ..request
-    };
-    let prefix = split.then(|| summarizer.summarize(&prefix)).transpose()?;
-    Ok(Draft { history, prefix, ..Draft::default() })
-}
-
-/// Tokens of the predicted context; what is kept was mostly counted before.
-pub(super) fn count_after(counter: &mut Counter<'_>, before: &Session, after: &Session, context: &Context) -> io::Result<u64> {
-    let mut sum = 0;
-    for item in &context.items {
-        let known = (item.edit.is_none() && !item.partial && item.role != Role::CompactionSummary && item.role != Role::System)
-            .then(|| before.by_id(after.id(item.entry)))
-            .flatten();
-        sum += match known {
-            Some(ix) => counter.entry(ix)?,
-            None => {
-                let tokenizer = counter.tokenizer();
-                after.with_item(context, item, |message| of_message(tokenizer, message))?
-            }
-        };
-    }
-    Ok(sum)
-}
-
-/// Whether a plan that ends at `leaf` still holds when others appended `new`: the leaf has no child, and the ids of the new
-/// entries are free.
-pub(super) fn holds_still(session: &Session, leaf: Ix, new: &[u8], ids: &[&String]) -> bool {
-    // What was read ended in the middle of a line: the line has gone on, and the plan did not see it.
-    if !matches!(session.ends_in_newline(), Ok(true)) {
-        return false;
-    }
-    let Ok(grown) = session.with_appended(new) else { return false };
-    let first = session.all().len();
-    let leaf_id = session.id(leaf);
-    grown.all().skip(first).all(|(ix, entry)| {
-        !entry.is_node() || (ids.iter().all(|id| grown.id(ix) != *id) && grown.id(ix) != leaf_id && !descends(&grown, ix, leaf_id))
-    })
-}
-
-fn descends(session: &Session, ix: Ix, ancestor: &str) -> bool {
-    session.path(ix).entries.iter().any(|ix| session.id(*ix) == ancestor)
-}
-
-/// Debug builds wait here when asked to, so that tests can show what others may do meanwhile.
-pub(super) fn test_delay() {
-    #[cfg(debug_assertions)]
-    if let Some(ms) = std::env::var("EPITOME_TEST_SUMMARIZER_DELAY_MS").ok().and_then(|ms| ms.parse().ok()) {
-        std::thread::sleep(std::time::Duration::from_millis(ms));
-    }
 }

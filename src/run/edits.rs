@@ -5,14 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::compact::{before_appending, holds_still, may_append};
+use super::RunError;
+use super::appending::{before_appending, holds_still, may_append};
 use super::open::Opened;
 use super::prune::{PruneDone, PruneJob};
 use super::rewrite::{append, write_unchanged};
-use super::{RunError, Target};
 use crate::engine::prune::{self, PrunePlan, PruneSettings};
 use crate::engine::tokens::{Counter, Effort};
-use crate::engine::trigger;
 use crate::session::{Ix, Owner, Path, Session};
 
 /// One pass of the loop; `None` when the file grew so that the plan no longer holds.
@@ -22,27 +21,19 @@ pub(super) fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<Prune
     let unsure = understood(session)?;
     may_append(session, &path)?;
     let mut counter = Counter::new(session, job.tokenizer, Effort::Exact);
-    let window = job.limits.window(trigger::current_model(session, &path.entries)?.as_deref()).tokens;
+    let window = job.limits.window_of(session, &path.entries)?.tokens;
     let settings = PruneSettings { window, sees_edits: true, ..job.settings.clone() };
     let mut plan = prune::plan(&mut counter, &path.entries, &settings, job.is_protected)?;
     let made = contents(session, &path, &plan)?;
     plan.retain(&settings, |ix| made.contains_key(&ix));
     let edits = if plan.worth_it { edits(session, &path, &plan, &made, &job.now.0) } else { Edits::default() };
-    let bytes = session.source().len();
     let changed = !edits.ids.is_empty();
     let mut done = PruneDone {
         plan: Some(plan),
-        freed: Vec::new(),
         reason: (!changed).then_some("nothing_to_prune"),
-        session: session.clone(),
         changed,
-        bytes: (bytes, bytes),
-        revision: None,
-        restored: None,
         edits: Some(Vec::new()),
-        mended: None,
-        dry_run: matches!(job.target, Target::Nowhere),
-        warnings: Vec::new(),
+        ..PruneDone::unchanged(session, &job.target)
     };
     let Some(leaf) = path.leaf().filter(|_| changed) else {
         write_unchanged(&job.target, session)?;
@@ -56,9 +47,7 @@ pub(super) fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<Prune
     let Some(written) = append(&opened, Some(&edits.lines), &job.target, job.archiving.folder(), &job.now.0, &mut holds)? else {
         return Ok(None);
     };
-    done.bytes.1 = written.bytes;
-    done.revision = written.revision;
-    done.warnings.extend(written.warnings);
+    done.wrote(written);
     done.edits = Some(edits.ids.into_iter().map(|(_, id)| id).collect());
     Ok(Some(done))
 }

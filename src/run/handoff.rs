@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::compact::{CompactJob, Done, masked_lines};
+use super::compact::{CompactJob, Done};
 use super::open::Opened;
 use super::receipt::{Action, Receipt};
 use super::rewrite::write_to;
+use super::words::masked_lines;
 use super::{RunError, Services, Target};
 use crate::engine::replace::{Earlier, earlier};
 use crate::engine::serialize::select;
@@ -105,11 +106,7 @@ pub(super) fn attempt(
         other => other?,
     };
     let account = services.summarizer.account();
-    receipt.requests = account.requests;
-    if let Some((to, why)) = &account.fell_back {
-        receipt.summarizer = Some(to);
-        receipt.warnings.push(format!("the summarizer {} failed, so {to} made the words: {why}", services.summarizer.name()));
-    }
+    receipt.made_by(services.summarizer.name(), &account);
     let document = files::strip_tags(&summary.text());
     if document.trim().is_empty() {
         return Ok(Tried::NoDocument);

@@ -232,7 +232,7 @@ pub fn inspect(job: &InspectJob, summarizer: &dyn Summarizer) -> Result<Report, 
     };
     let prune = match wanted.prune {
         true => {
-            let window = job.limits.window(trigger::current_model(session, &path.entries)?.as_deref()).tokens;
+            let window = job.limits.window_of(session, &path.entries)?.tokens;
             Some(prune::plan(&mut counter, &path.entries, &PruneSettings { window, ..job.prune.clone() }, &|_| false)?)
         }
         false => None,
@@ -270,11 +270,11 @@ fn summarize(
     let session = counter.session();
     let settings = CutSettings { keep_recent: job.keep_recent, keep_from: job.keep_from.as_deref() };
     let Ok(plan) = compaction::plan(counter, &path.entries, settings)? else { return Ok(None) };
-    let words = super::compact::words(
+    let words = super::words::words(
         session,
         &plan,
         summarizer,
-        &super::compact::Words { tokenizer: job.tokenizer, summary_tokens: job.summary_tokens, focus: None, prompt: None, context: &[] },
+        &super::words::Words { tokenizer: job.tokenizer, summary_tokens: job.summary_tokens, focus: None, prompt: None, context: &[] },
     )?;
     let summary = words.whole();
     let tokens = job.tokenizer.count(&summary.text());

@@ -3,6 +3,7 @@
 //! The sequence lives here once, with its services passed in. Nothing is locked while it plans, summarizes or checks; the
 //! store locks only to compare and to write. When the file grew meanwhile in a way that matters, the loop starts again.
 
+mod appending;
 pub mod branch;
 pub mod compact;
 pub mod curve;
@@ -19,6 +20,7 @@ mod repair;
 pub mod replace;
 pub mod rewrite;
 pub mod snapcompact;
+mod words;
 
 pub use branch::{BranchDone, BranchJob, BranchesDone, branch_summaries, branch_summary};
 pub use compact::{CompactJob, Done, Strategy, Trigger, compact};
@@ -44,6 +46,24 @@ use crate::summarize::{SummarizeError, Summarizer};
 
 /// How often a run starts again because the file grew, the first time included.
 const MOST_PLANS: usize = 4;
+
+/// Opens a session and works on it, and starts again as long as the file grows so that the plan no longer holds; `again` is told
+/// of that. Only a session that is changed in place can grow, so standard input is read once.
+fn until_it_holds<T>(
+    input: &Input,
+    again: &dyn Fn(),
+    mut attempt: impl FnMut(Opened) -> Result<Option<T>, RunError>,
+) -> Result<T, RunError> {
+    for _ in 0..MOST_PLANS {
+        let opened = open(input)?;
+        let print = opened.print.clone();
+        if let Some(done) = attempt(opened).map_err(|error| cause(error, print.as_ref()))? {
+            return Ok(done);
+        }
+        again();
+    }
+    Err(RunError::Restless)
+}
 
 /// What a run needs from outside.
 pub struct Services<'a> {

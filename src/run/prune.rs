@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path as FsPath, PathBuf};
 
-use super::compact::may_append;
+use super::appending::may_append;
 use super::extract::extract;
 use super::hooked::history_replaced;
 use super::inspect::blob_folder;
-use super::open::{Input, Opened, open};
-use super::rewrite::{Archiving, restore, rewrite};
-use super::{RunError, Target};
+use super::open::{Input, Opened};
+use super::rewrite::{Archiving, Rewritten, restore, rewrite};
+use super::{RunError, Target, until_it_holds};
 use crate::engine::prune::{self, PrunePlan, PruneSettings};
 use crate::engine::size::{self, Freed, Images, Order, SizePlan, SizeSettings};
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
-use crate::engine::trigger::{self, Limits};
+use crate::engine::trigger::Limits;
 use crate::hooks::Hooks;
 use crate::session::edit::Edit;
 use crate::session::repair::{Mend, Wanted};
@@ -90,53 +90,62 @@ pub struct PruneDone {
     pub warnings: Vec<String>,
 }
 
+impl PruneDone {
+    /// A run that leaves a session as it is.
+    pub(super) fn unchanged(session: &Session, target: &Target) -> PruneDone {
+        let bytes = session.source().len();
+        PruneDone {
+            plan: None,
+            freed: Vec::new(),
+            reason: None,
+            session: session.clone(),
+            changed: false,
+            bytes: (bytes, bytes),
+            revision: None,
+            restored: None,
+            edits: None,
+            mended: None,
+            dry_run: matches!(target, Target::Nowhere),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes down what was written.
+    pub(super) fn wrote(&mut self, written: Rewritten) {
+        self.bytes.1 = written.bytes;
+        self.revision = written.revision;
+        self.warnings.extend(written.warnings);
+    }
+}
+
 /// Runs one pruning, one restore, or one repair.
 ///
 /// # Errors
 /// See [`RunError`]; the session is then what it was.
 pub fn prune(job: &PruneJob<'_>) -> Result<PruneDone, RunError> {
-    for _ in 0..super::MOST_PLANS {
-        let opened = open(&job.input)?;
-        let print = opened.print.clone();
-        let done = match (job.restore, &job.repair) {
-            (Some(revision), _) => put_back(job, opened, revision),
-            (None, Some(wanted)) => super::repair::repair(job, opened, wanted),
-            (None, None) if job.appends => super::edits::attempt(job, opened),
-            (None, None) => attempt(job, opened),
+    let mut done = until_it_holds(&job.input, &|| (), |opened| match (job.restore, &job.repair) {
+        (Some(revision), _) => put_back(job, opened, revision),
+        (None, Some(wanted)) => super::repair::repair(job, opened, wanted),
+        (None, None) if job.appends => super::edits::attempt(job, opened),
+        (None, None) => attempt(job, opened),
+    })?;
+    if done.changed && !done.dry_run {
+        let action = match (&done.restored, &done.mended) {
+            (Some(_), _) => "restored",
+            (None, Some(_)) => "repaired",
+            (None, None) => "pruned",
         };
-        if let Some(mut done) = done.map_err(|error| super::cause(error, print.as_ref()))? {
-            if done.changed && !done.dry_run {
-                let action = match (&done.restored, &done.mended) {
-                    (Some(_), _) => "restored",
-                    (None, Some(_)) => "repaired",
-                    (None, None) => "pruned",
-                };
-                let wrong = history_replaced(job.hooks, job.note, &job.input.name(), action, done.revision);
-                done.warnings.extend(wrong);
-            }
-            return Ok(done);
-        }
+        let wrong = history_replaced(job.hooks, job.note, &job.input.name(), action, done.revision);
+        done.warnings.extend(wrong);
     }
-    Err(RunError::Restless)
+    Ok(done)
 }
 
 fn put_back(job: &PruneJob<'_>, opened: Opened, revision: u64) -> Result<Option<PruneDone>, RunError> {
-    let bytes = opened.session.source().len();
     let Some(rewritten) = restore(&opened, revision, &job.archiving, &job.target, &job.now.0)? else { return Ok(None) };
-    Ok(Some(PruneDone {
-        plan: None,
-        freed: Vec::new(),
-        reason: None,
-        session: opened.session,
-        changed: true,
-        bytes: (bytes, rewritten.bytes),
-        revision: rewritten.revision,
-        restored: Some(revision),
-        edits: None,
-        mended: None,
-        dry_run: matches!(job.target, Target::Nowhere),
-        warnings: rewritten.warnings,
-    }))
+    let mut done = PruneDone { changed: true, restored: Some(revision), ..PruneDone::unchanged(&opened.session, &job.target) };
+    done.wrote(rewritten);
+    Ok(Some(done))
 }
 
 fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunError> {
@@ -151,7 +160,7 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
         may_drop_branches(session, &paths)?;
     }
     let mut counter = Counter::new(session, job.tokenizer, Effort::Exact);
-    let window = job.limits.window(trigger::current_model(session, path)?.as_deref()).tokens;
+    let window = job.limits.window_of(session, path)?.tokens;
     let settings = PruneSettings { window, ..job.settings.clone() };
     let mut plan = if job.results { plan_all(&mut counter, &paths, &settings, job.is_protected)? } else { PrunePlan::default() };
     if !plan.worth_it && !job.size.measures().is_empty() {
@@ -191,15 +200,9 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
         plan: Some(plan),
         freed: planned.freed,
         reason,
-        session: session.clone(),
         changed,
-        bytes: (bytes, bytes),
-        revision: None,
-        restored: None,
-        edits: None,
-        mended: None,
-        dry_run,
         warnings: planned.warnings,
+        ..PruneDone::unchanged(session, &job.target)
     };
     if dry_run {
         done.bytes.1 = if changed { after } else { bytes };
@@ -213,9 +216,7 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
     }
     let edit = if changed { edit } else { Edit::default() };
     let Some(rewritten) = rewrite(&opened, &edit, ArchiveKind::Prune, &job.archiving, &job.target, &job.now.0)? else { return Ok(None) };
-    done.bytes.1 = rewritten.bytes;
-    done.revision = rewritten.revision;
-    done.warnings.extend(rewritten.warnings);
+    done.wrote(rewritten);
     Ok(Some(done))
 }
 
@@ -235,7 +236,7 @@ pub(super) fn prune_path(
     now: &str,
 ) -> Result<Option<PrunedPath>, RunError> {
     let session = counter.session();
-    let window = limits.window(trigger::current_model(session, &path.entries)?.as_deref()).tokens;
+    let window = limits.window_of(session, &path.entries)?.tokens;
     let settings = PruneSettings { window, ..settings.clone() };
     let mut plan = prune::plan(counter, &path.entries, &settings, &|_| false)?;
     let entries = [path.entries.clone()];

@@ -1,8 +1,10 @@
 //! What a writer tells at the end: one receipt a session.
 
+use super::rewrite::Rewritten;
 use super::snapcompact::FramesReport;
 use crate::engine::serialize::LeftOut;
 use crate::engine::trigger::Promoted;
+use crate::summarize::Account;
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,4 +85,22 @@ pub struct Receipt {
     pub dry_run: bool,
     /// What should be known.
     pub warnings: Vec<String>,
+}
+
+impl Receipt {
+    /// Takes down what was written.
+    pub(super) fn wrote(&mut self, written: Rewritten) {
+        self.bytes.1 = Some(written.bytes);
+        self.archive_revision = written.revision;
+        self.warnings.extend(written.warnings);
+    }
+
+    /// Takes down who made the words, when `asked` was asked for them.
+    pub(super) fn made_by(&mut self, asked: &str, account: &Account) {
+        self.requests = account.requests;
+        if let Some((to, _)) = &account.fell_back {
+            self.summarizer = Some(to);
+        }
+        self.warnings.extend(account.warning(asked));
+    }
 }

@@ -40,21 +40,7 @@ pub(super) fn repair(job: &PruneJob<'_>, opened: Opened, wanted: &Wanted) -> Res
         }
     }
     let Mended { session: after, mut mends, .. } = mended;
-    let bytes = before.source().len();
-    let mut done = PruneDone {
-        plan: None,
-        freed: Vec::new(),
-        reason: None,
-        session: before.clone(),
-        changed: false,
-        bytes: (bytes, bytes),
-        revision: None,
-        restored: None,
-        edits: None,
-        mended: None,
-        dry_run,
-        warnings: Vec::new(),
-    };
+    let mut done = PruneDone::unchanged(before, &job.target);
     if mends.is_empty() {
         write_unchanged(&job.target, before)?;
     } else {
@@ -66,9 +52,7 @@ pub(super) fn repair(job: &PruneJob<'_>, opened: Opened, wanted: &Wanted) -> Res
         } else {
             let written = rewrite(&repaired, &edit, ArchiveKind::Repair, &job.archiving, &job.target, &job.now.0)?;
             let Some(written) = written else { return Ok(None) };
-            done.bytes.1 = written.bytes;
-            done.revision = written.revision;
-            done.warnings.extend(written.warnings);
+            done.wrote(written);
         }
     }
     if let Some(path) = path.filter(|_| wanted.has(Code::StrayTemp) && matches!(job.target, Target::InPlace | Target::Nowhere)) {

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::compact::{CompactJob, Done, count_after, masked_lines, test_delay};
+use super::compact::{CompactJob, Done};
 use super::hooked::{self, Asking, Verdict};
 use super::open::Opened;
 use super::receipt::{Action, Receipt};
 use super::rewrite::{Archiving, Past, REFERENCE_ROOM, Rewritten, no_worse, write_to, write_unchanged};
+use super::words::{count_after, masked_lines, test_delay};
 use super::{RunError, Services, Target};
 use crate::engine::replace::{self, ReplacePlan, ReplaceSettings};
 use crate::engine::tokens::{Counter, Effort};
@@ -110,11 +111,7 @@ pub(super) fn attempt(
         }
     };
     let account = services.summarizer.account();
-    receipt.requests = account.requests;
-    if let Some((to, why)) = &account.fell_back {
-        receipt.summarizer = Some(to);
-        receipt.warnings.push(format!("the summarizer {} failed, so {to} made the words: {why}", services.summarizer.name()));
-    }
+    receipt.made_by(services.summarizer.name(), &account);
     let reminder = replace::reminder(&summary.text());
     let tokens = plan.retained_tokens + replace::reminder_tokens(&reminder);
     if tokens > limit {
@@ -132,11 +129,9 @@ pub(super) fn attempt(
 
     (services.progress)("writing");
     let Some(written) = write(job, opened, &history, services)? else { return Ok(None) };
-    receipt.bytes.1 = Some(written.bytes);
-    receipt.archive_revision = written.revision;
-    receipt.warnings.extend(written.warnings);
+    receipt.wrote(written);
     if !receipt.dry_run {
-        receipt.warnings.extend(hooked::history_replaced(services.hooks, services.note, &name, "replaced", written.revision));
+        receipt.warnings.extend(hooked::history_replaced(services.hooks, services.note, &name, "replaced", receipt.archive_revision));
     }
     let replacement =
         Replacement { instructions: plan.instructions, reminders: plan.retained.len() - plan.instructions, tokens, limit, other_branches };

@@ -142,6 +142,13 @@ impl Account {
         }
         details
     }
+
+    /// What should be known when `asked` was asked for the words and another one made them.
+    #[must_use]
+    pub fn warning(&self, asked: &str) -> Option<String> {
+        let (to, why) = self.fell_back.as_ref()?;
+        Some(format!("the summarizer {asked} failed, so {to} made the words: {why}"))
+    }
 }
 
 /// Tokens of requests, as the provider reports them.
