@@ -29,7 +29,7 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
     let writer = Writer::of(&args.write, &items)?;
     let repair = args.repair.as_deref().map(wanted).transpose()?;
     let protect = Protect::of(&args.protect)?;
-    let now_ms = now.parse::<jiff::Timestamp>().map_or(0, |t| u64::try_from(t.as_millisecond()).unwrap_or(0));
+    let now_ms = crate::run::prune::pruned_at(&now);
     let prune = PruneSettings {
         superseded: !args.no_superseded,
         useless: !args.no_useless,
@@ -44,8 +44,7 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
     let size = size(args)?;
     let hooks = making::hooks(&args.hooking, &settings)?;
     let _loading = settings.tokenizer.preload();
-    let work =
-        Work { args, settings: &settings, prune, size, repair, protect: &protect, now: (now, now_ms), writer: &writer, hooks: &hooks };
+    let work = Work { args, settings: &settings, prune, size, repair, protect: &protect, now, writer: &writer, hooks: &hooks };
     let status = batch::write(common, &items, &writer, |item| work.one(item))?;
     Ok(making::with_hooks(status, &args.hooking, &hooks))
 }
@@ -172,7 +171,7 @@ struct Work<'a> {
     size: SizeSettings,
     repair: Option<Wanted>,
     protect: &'a Protect,
-    now: (String, u64),
+    now: String,
     writer: &'a Writer<'a>,
     hooks: &'a Hooks,
 }

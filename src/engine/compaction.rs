@@ -11,7 +11,7 @@ use super::tokens::{Counter, Tokenizer};
 use super::usage::{self, Estimate};
 use crate::frames::archive::{read_frame, text_of};
 use crate::session::frames::{Archive, plain};
-use crate::session::{Context, Ix, Json, Kind, Role, Session};
+use crate::session::{Context, Ix, Json, Kind, Role, Session, unix_ms};
 use crate::summarize::{Line, Summary};
 use crate::text::redact::Redactor;
 
@@ -393,7 +393,7 @@ fn system_message(session: &Session, path: &[Ix], now: &str) -> io::Result<Optio
     if !tools.is_empty() {
         message.insert("toolsAdded".to_owned(), tools.into());
     }
-    let now_ms = now.parse::<jiff::Timestamp>().map_or(0, |t| t.as_millisecond());
+    let now_ms = unix_ms(now).unwrap_or(0);
     message.insert("timestamp".to_owned(), timestamp.unwrap_or_else(|| now_ms.into()));
     Ok(Some(message.into()))
 }

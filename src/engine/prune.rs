@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::files::{has_scheme, split_selector};
 use super::tokens::{Counter, IMAGE_TOKENS};
 use crate::session::edit::{Splice, member, member_of, parts, with_splices, without};
-use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym};
+use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym, unix_ms};
 use crate::text::errors::excerpt;
 
 /// Why a result is pruned.
@@ -460,9 +460,7 @@ fn message_time(session: &Session, ix: Ix) -> io::Result<Option<u64>> {
     let text = payload.text();
     let record = Json::parse(&text).unwrap_or(Json::Null);
     let own = record.get("message").get("timestamp").amount();
-    let entry = || {
-        record.get("timestamp").str().and_then(|t| t.parse::<jiff::Timestamp>().ok()).and_then(|t| u64::try_from(t.as_millisecond()).ok())
-    };
+    let entry = || record.get("timestamp").str().and_then(unix_ms).and_then(|ms| u64::try_from(ms).ok());
     Ok(own.or_else(entry))
 }
 

@@ -26,7 +26,7 @@ pub(super) fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<Prune
     let mut plan = prune::plan(&mut counter, &path.entries, &settings, job.is_protected)?;
     let made = contents(session, &path, &plan)?;
     plan.retain(&settings, |ix| made.contains_key(&ix));
-    let edits = if plan.worth_it { edits(session, &path, &plan, &made, &job.now.0) } else { Edits::default() };
+    let edits = if plan.worth_it { edits(session, &path, &plan, &made, &job.now) } else { Edits::default() };
     let changed = !edits.ids.is_empty();
     let mut done = PruneDone {
         plan: Some(plan),
@@ -44,7 +44,7 @@ pub(super) fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<Prune
     check(session, &path, &edits)?;
     let ids: Vec<&String> = edits.ids.iter().map(|(_, id)| id).collect();
     let mut holds = |new: &[u8]| holds_still(session, leaf, new, &ids);
-    let Some(written) = append(&opened, Some(&edits.lines), &job.target, job.archiving.folder(), &job.now.0, &mut holds)? else {
+    let Some(written) = append(&opened, Some(&edits.lines), &job.target, job.archiving.folder(), &job.now, &mut holds)? else {
         return Ok(None);
     };
     done.wrote(written);

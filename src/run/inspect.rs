@@ -362,15 +362,8 @@ pub struct TreeRow {
 /// All entries of the tree, each after its parent, in file order among siblings; entries of cycles come last.
 #[must_use]
 pub fn tree_rows(session: &Session) -> Vec<TreeRow> {
-    let mut children: BTreeMap<Ix, Vec<Ix>> = BTreeMap::new();
-    let mut walk = Vec::new();
-    for (ix, _) in session.nodes() {
-        match session.parent(ix) {
-            Some(parent) => children.entry(parent).or_default().push(ix),
-            None => walk.push(TreeRow { entry: ix, depth: 0 }),
-        }
-    }
-    walk.reverse();
+    let (roots, children) = session.children();
+    let mut walk: Vec<TreeRow> = roots.into_iter().rev().map(|entry| TreeRow { entry, depth: 0 }).collect();
     let mut rows = Vec::new();
     while let Some(row) = walk.pop() {
         rows.push(row);

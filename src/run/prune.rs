@@ -17,7 +17,7 @@ use crate::engine::trigger::Limits;
 use crate::hooks::Hooks;
 use crate::session::edit::Edit;
 use crate::session::repair::{Mend, Wanted};
-use crate::session::{Ix, Path, Session};
+use crate::session::{Ix, Path, Session, unix_ms};
 use crate::store::archive::Kind as ArchiveKind;
 
 /// The leaf that means all of them.
@@ -53,8 +53,8 @@ pub struct PruneJob<'a> {
     pub restore: Option<u64>,
     /// Mend this damage instead.
     pub repair: Option<Wanted>,
-    /// The time of the run, RFC 3339 and Unix ms.
-    pub now: (String, u64),
+    /// The time of the run, RFC 3339.
+    pub now: String,
     /// Told when the session was changed.
     pub hooks: &'a Hooks,
     /// Takes lines for standard error: what hooks say there.
@@ -142,7 +142,7 @@ pub fn prune(job: &PruneJob<'_>) -> Result<PruneDone, RunError> {
 }
 
 fn put_back(job: &PruneJob<'_>, opened: Opened, revision: u64) -> Result<Option<PruneDone>, RunError> {
-    let Some(rewritten) = restore(&opened, revision, &job.archiving, &job.target, &job.now.0)? else { return Ok(None) };
+    let Some(rewritten) = restore(&opened, revision, &job.archiving, &job.target, &job.now)? else { return Ok(None) };
     let mut done = PruneDone { changed: true, restored: Some(revision), ..PruneDone::unchanged(&opened.session, &job.target) };
     done.wrote(rewritten);
     Ok(Some(done))
@@ -179,7 +179,7 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
             protect_tokens: settings.protect_tokens.of(window),
             stays: &|ix| kept.contains(&ix),
             has_blob: &|hash| blobs.as_ref().is_some_and(|folder| folder.join(hash).is_file()),
-            now_ms: job.now.1,
+            now_ms: pruned_at(&job.now),
         };
         Ok(size::plan(counter, session.migration()?, &order)?)
     };
@@ -215,9 +215,15 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
         extract(session, &planned.extracted, FsPath::new(folder), blobs.as_deref())?;
     }
     let edit = if changed { edit } else { Edit::default() };
-    let Some(rewritten) = rewrite(&opened, &edit, ArchiveKind::Prune, &job.archiving, &job.target, &job.now.0)? else { return Ok(None) };
+    let Some(rewritten) = rewrite(&opened, &edit, ArchiveKind::Prune, &job.archiving, &job.target, &job.now)? else { return Ok(None) };
     done.wrote(rewritten);
     Ok(Some(done))
+}
+
+/// The time of a pruning as results have it, Unix ms; times before 1970 are its beginning.
+#[must_use]
+pub fn pruned_at(now: &str) -> u64 {
+    unix_ms(now).and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0)
 }
 
 /// Results of a path that give way to notices before something else is done.
@@ -241,7 +247,7 @@ pub(super) fn prune_path(
     let mut plan = prune::plan(counter, &path.entries, &settings, &|_| false)?;
     let entries = [path.entries.clone()];
     let measures = SizeSettings::default();
-    let now_ms = now.parse::<jiff::Timestamp>().map_or(0, |t| u64::try_from(t.as_millisecond()).unwrap_or(0));
+    let now_ms = pruned_at(now);
     let mut warnings = Vec::new();
     while plan.worth_it {
         let order = Order {

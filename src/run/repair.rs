@@ -33,7 +33,7 @@ pub(super) fn repair(job: &PruneJob<'_>, opened: Opened, wanted: &Wanted) -> Res
     }
     let name = path.and_then(FsPath::file_name).and_then(|name| name.to_str());
     let archived = references(before)?.into_iter().filter_map(|(_, reference)| reference.ok()?.session_id).next_back();
-    let known = Known::new(before, name, &job.now.0)?.or_id(archived);
+    let known = Known::new(before, name, &job.now)?.or_id(archived);
     while mended.take(&|session| repair::next(session, wanted, &known, blobs.as_deref()))? {
         if mended.steps.len() > MOST_STEPS {
             return Err(RunError::Unsound("the repair comes to no end".to_owned()));
@@ -50,7 +50,7 @@ pub(super) fn repair(job: &PruneJob<'_>, opened: Opened, wanted: &Wanted) -> Res
         if dry_run {
             done.bytes.1 = write_to(&Target::Nowhere, &mut |out| after.write_edited(&edit, out))?;
         } else {
-            let written = rewrite(&repaired, &edit, ArchiveKind::Repair, &job.archiving, &job.target, &job.now.0)?;
+            let written = rewrite(&repaired, &edit, ArchiveKind::Repair, &job.archiving, &job.target, &job.now)?;
             let Some(written) = written else { return Ok(None) };
             done.wrote(written);
         }

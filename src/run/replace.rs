@@ -18,7 +18,7 @@ use crate::engine::tokens::{Counter, Effort};
 use crate::engine::usage;
 use crate::hooks::Compacting;
 use crate::session::edit::{Edit, bytes_with_parent};
-use crate::session::{Context, Ix, Json, Kind, Role, Session, Source};
+use crate::session::{Context, Ix, Json, Kind, Role, Session, Source, unix_ms};
 use crate::store;
 use crate::store::archive::{self, Reference};
 use crate::store::replace::{Replaced, Rewrite, replace};
@@ -241,7 +241,7 @@ impl History {
                 history.put(session.id(ix).to_owned(), record(ix)?);
             }
         }
-        let ms = now.parse::<jiff::Timestamp>().map_or(0, |t| t.as_millisecond());
+        let ms = unix_ms(now).unwrap_or(0);
         let message = json!({"role": "user", "content": [{"type": "text", "text": reminder}], "timestamp": ms});
         history.make(session, "message", json!({ "message": message }))?;
         history.id = history.ids.last().cloned().unwrap_or_default();

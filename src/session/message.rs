@@ -94,6 +94,12 @@ pub struct Call<'a> {
     pub args: Json<'a>,
 }
 
+/// Unix ms of a time as entries have it, RFC 3339; `None` when it is no time.
+#[must_use]
+pub fn unix_ms(time: &str) -> Option<i64> {
+    Some(time.parse::<jiff::Timestamp>().ok()?.as_millisecond())
+}
+
 /// Token usage that a provider reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {

@@ -27,6 +27,7 @@ pub mod message;
 mod migrate;
 pub mod owner;
 pub mod problems;
+mod protos;
 pub mod repair;
 mod scan;
 pub mod source;
@@ -36,7 +37,7 @@ pub use context::{Context, Item};
 pub use entry::{Entry, Ix, Kind, Parent, Role, Stop, Sym};
 pub use index::{Header, Payload, REDACTED_TYPE, Session, SessionError};
 pub use json::Json;
-pub use message::{Block, Message, Usage};
+pub use message::{Block, Message, Usage, unix_ms};
 pub use owner::Owner;
 pub use problems::{Code, Problem, Severity};
 

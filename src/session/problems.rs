@@ -336,15 +336,8 @@ fn tree(findings: &mut Findings<'_>, path: &Path) {
 /// kept while the tree is walked.
 fn pairs(findings: &mut Findings<'_>) {
     let session = findings.session;
-    let mut children: HashMap<Ix, Vec<Ix>> = HashMap::new();
-    let mut walk: Vec<(Ix, bool)> = Vec::new();
-    for (ix, _) in session.nodes() {
-        match session.parent(ix) {
-            Some(parent) => children.entry(parent).or_default().push(ix),
-            None => walk.push((ix, false)),
-        }
-    }
-    walk.reverse();
+    let (roots, children) = session.children();
+    let mut walk: Vec<(Ix, bool)> = roots.into_iter().rev().map(|ix| (ix, false)).collect();
     let mut above: HashMap<Sym, Vec<Ix>> = HashMap::new();
     let mut on_path = vec![false; session.all().len()];
     let mut answered: HashSet<(Ix, Sym)> = HashSet::new();

@@ -2,6 +2,8 @@
 //!
 //! Every walk is linear and stops at the first repeat: damaged files hold cycles, duplicate ids and parents that are gone.
 
+use std::collections::HashMap;
+
 use super::entry::{Ix, Parent};
 use super::index::Session;
 
@@ -64,6 +66,21 @@ impl Session {
     #[must_use]
     pub fn is_dangling(&self, ix: Ix) -> bool {
         matches!(self[ix].parent, Parent::Id(id) if self.find(id).is_none())
+    }
+
+    /// The entries below each entry, in file order, and the roots: what a walk over the whole tree needs. Entries of cycles are
+    /// below no root.
+    #[must_use]
+    pub fn children(&self) -> (Vec<Ix>, HashMap<Ix, Vec<Ix>>) {
+        let mut roots = Vec::new();
+        let mut children: HashMap<Ix, Vec<Ix>> = HashMap::new();
+        for (ix, _) in self.nodes() {
+            match self.parent(ix) {
+                Some(parent) => children.entry(parent).or_default().push(ix),
+                None => roots.push(ix),
+            }
+        }
+        (roots, children)
     }
 
     /// The path from a root down to `leaf`.

@@ -145,14 +145,8 @@ fn keep_what_is_named(session: &Session, gone: &mut BTreeMap<Ix, Measure>) -> io
 
 /// For each result of the tree the message that made its call, the nearest above it; and the other way round.
 fn pairs(session: &Session) -> (HashMap<Ix, Ix>, HashMap<Ix, Vec<Ix>>) {
-    let mut children: HashMap<Ix, Vec<Ix>> = HashMap::new();
-    let mut walk: Vec<(Ix, bool)> = Vec::new();
-    for (ix, _) in session.nodes() {
-        match session.parent(ix) {
-            Some(parent) => children.entry(parent).or_default().push(ix),
-            None => walk.push((ix, false)),
-        }
-    }
+    let (roots, children) = session.children();
+    let mut walk: Vec<(Ix, bool)> = roots.into_iter().map(|ix| (ix, false)).collect();
     let mut above: HashMap<Sym, Vec<Ix>> = HashMap::new();
     let (mut callers, mut results) = (HashMap::new(), HashMap::<Ix, Vec<Ix>>::new());
     while let Some((ix, leave)) = walk.pop() {
