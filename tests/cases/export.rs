@@ -190,19 +190,19 @@ fn e09_a_copy_is_a_session_and_a_redacted_one_is_none() {
 #[test]
 fn e10_home_folders_and_pinned_credentials_stay_at_home() {
     let run = session(&[
-        sessions::user("u", ROOT, "look into /home/alice/work and C:\\Users\\Alice\\x, not /home/user"),
+        sessions::user("u", ROOT, "look into /home/alice/code and C:\\Users\\Alice\\x, not /home/user"),
         sessions::entry("credential_pin", "p", "u", json!({"provider": "anthropic", "credentialId": "PINNED-ONE"})),
-        answer("a", "p", "/Users/alice/work/a.rs is in ~/.pi/agent/sessions/--home-alice-work--/x"),
+        answer("a", "p", "/Users/alice/code/a.rs is in ~/.pi/agent/sessions/--home-alice-code--/x"),
     ]);
     for format in FORMATS {
         let text = text_of(&run, &["--format", format, "--leaf", "all"]);
         assert!(!text.to_lowercase().contains("alice") && !text.contains("PINNED-ONE"), "{format}: {text}");
-        assert!(text.contains("~/work/a.rs") && text.contains("/home/user"), "{format}: {text}");
+        assert!(text.contains("~/code/a.rs") && text.contains("/home/user"), "{format}: {text}");
         if format.starts_with("json") {
             assert!(!text.contains("credential_pin"), "{format}: {text}");
         }
         let open = text_of(&run, &["--format", format, "--no-redact"]);
-        assert!(open.contains("/home/alice/work"), "{format}");
+        assert!(open.contains("/home/alice/code"), "{format}");
     }
     // The answer hangs on what stood above the pin.
     let lines: Vec<Value> = text_of(&run, &["--format", "jsonl"]).lines().map(|l| serde_json::from_str(l).unwrap()).collect();

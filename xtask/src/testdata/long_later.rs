@@ -166,12 +166,12 @@ pub(crate) fn wednesday(s: &mut Story) {
     s.parallel(
         vec![thought("Nine hours is the offset of Japan. Either applied twice or not at all. The desk client is on Windows and parses the zone itself.", 61), tx("九時間 is exactly Japan's offset: it is now applied twice, or not at all. The client is the suspect, it reads the zone on its own.")],
         vec![
-            ("read", json!({"path": "C:\\work\\harbor-desk\\sync.toml"}), numbered("[server]\nurl = \"http://harbor.example:8473\"\ncache = 'C:\\Users\\ito\\AppData\\Local\\harbor\\cache'\n\n[zone]\nfallback = \"UTC\"\n")),
-            ("read", json!({"path": "C:\\work\\harbor-desk\\src\\sync.rs:40-120"}), numbered(&module("sync", 31, 34))),
-            ("grep", json!({"pattern": "\"JST\"", "path": "C:\\work\\harbor-desk\\src"}), "C:\\work\\harbor-desk\\src\\zone.rs:17:        \"JST\" => Some(9 * 60),\nC:\\work\\harbor-desk\\src\\zone.rs:44:            assert_eq!(offset(\"JST\"), Some(540));\n".to_owned()),
+            ("read", json!({"path": "C:\\code\\harbor-desk\\sync.toml"}), numbered("[server]\nurl = \"http://harbor.example:8473\"\ncache = 'C:\\Users\\ito\\AppData\\Local\\harbor\\cache'\n\n[zone]\nfallback = \"UTC\"\n")),
+            ("read", json!({"path": "C:\\code\\harbor-desk\\src\\sync.rs:40-120"}), numbered(&module("sync", 31, 34))),
+            ("grep", json!({"pattern": "\"JST\"", "path": "C:\\code\\harbor-desk\\src"}), "C:\\code\\harbor-desk\\src\\zone.rs:17:        \"JST\" => Some(9 * 60),\nC:\\code\\harbor-desk\\src\\zone.rs:44:            assert_eq!(offset(\"JST\"), Some(540));\n".to_owned()),
         ],
     );
-    s.say("Found: C:\\work\\harbor-desk\\src\\zone.rs:17 knows eleven abbreviations and nothing else; `Asia/Tokyo` falls back to UTC (sync.toml), hence nine hours. Yesterday's change of the port files broke every client older than today.");
+    s.say("Found: C:\\code\\harbor-desk\\src\\zone.rs:17 knows eleven abbreviations and nothing else; `Asia/Tokyo` falls back to UTC (sync.toml), hence nine hours. Yesterday's change of the port files broke every client older than today.");
     dead_ends(s);
     chart(s);
     fix_client(s);
@@ -259,7 +259,7 @@ fn fix_client(s: &mut Story) {
     s.push("model_change", json!({"model": "anthropic/claude-sonnet-4-5", "role": "default"}));
     s.model = SONNET;
     s.user("Now the client. It is built on Windows, use cargo xwin; don't change its wire format otherwise.");
-    let path = "C:\\work\\harbor-desk\\src\\zone.rs";
+    let path = "C:\\code\\harbor-desk\\src\\zone.rs";
     s.tool("", "read", json!({"path": format!("{path}:raw")}), &module("zone", 43, 30));
     s.tool(
         "",
@@ -267,21 +267,21 @@ fn fix_client(s: &mut Story) {
         json!({"path": path, "oldText": "        _ => None,", "newText": "        name => iana_offset(name),"}),
         &diff(path, 28, "        _ => None,", "        name => iana_offset(name),"),
     );
-    s.failing_tool("", "bash", bash("cargo xwin test --manifest-path 'C:\\work\\harbor-desk\\Cargo.toml'"), "error: linking with `lld-link` failed: exit code: 1\n  = note: lld-link: error: could not open 'C:\\Program Files\\Windows Kits\\10\\lib\\um\\x64\\kernel32.lib': No such file or directory\n\nCommand exited with code 101\n");
+    s.failing_tool("", "bash", bash("cargo xwin test --manifest-path 'C:\\code\\harbor-desk\\Cargo.toml'"), "error: linking with `lld-link` failed: exit code: 1\n  = note: lld-link: error: could not open 'C:\\Program Files\\Windows Kits\\10\\lib\\um\\x64\\kernel32.lib': No such file or directory\n\nCommand exited with code 101\n");
     s.failing_tool(
         "The kit is not where xwin looks. Its cache may be incomplete.",
         "bash",
         bash("cargo xwin cache xwin --xwin-arch x86_64"),
         "error: unable to fetch manifest: https://aka.ms/vs/17/release/channel: operation timed out\n\nCommand exited with code 1\n",
     );
-    s.tool("", "bash", bash("ls ~/.cache/cargo-xwin/xwin; XWIN_CACHE_DIR=/srv/cache/xwin cargo xwin test --manifest-path 'C:\\work\\harbor-desk\\Cargo.toml'"), &("DONE  crt  sdk\n".to_owned() + &test_run(31, "zones", &["asia_tokyo_is_540", "colombo_is_330", "jst_still_works"], &[])));
+    s.tool("", "bash", bash("ls ~/.cache/cargo-xwin/xwin; XWIN_CACHE_DIR=/srv/cache/xwin cargo xwin test --manifest-path 'C:\\code\\harbor-desk\\Cargo.toml'"), &("DONE  crt  sdk\n".to_owned() + &test_run(31, "zones", &["asia_tokyo_is_540", "colombo_is_330", "jst_still_works"], &[])));
     s.say("The shared cache in /srv/cache/xwin is complete; with XWIN_CACHE_DIR set, 31 unit tests and 3 zone tests of the client pass.");
     s.user("Put that variable into .cargo/config.toml of harbor-desk, then commit both repositories.");
     let calls: Vec<(&str, Value, String)> = vec![
         (
             "write",
-            json!({"path": "C:\\work\\harbor-desk\\.cargo\\config.toml", "content": "[env]\nXWIN_CACHE_DIR = \"/srv/cache/xwin\"\n"}),
-            "Wrote C:\\work\\harbor-desk\\.cargo\\config.toml (2 lines)".to_owned(),
+            json!({"path": "C:\\code\\harbor-desk\\.cargo\\config.toml", "content": "[env]\nXWIN_CACHE_DIR = \"/srv/cache/xwin\"\n"}),
+            "Wrote C:\\code\\harbor-desk\\.cargo\\config.toml (2 lines)".to_owned(),
         ),
         (
             "bash",
