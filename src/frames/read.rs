@@ -304,30 +304,30 @@ pub fn read(raster: &Raster, shape: &Shape, lens: &Lens) -> Reading {
 }
 
 fn read_line(raster: &Raster, places: &Places, lens: &Lens, (row, left): (usize, usize), cols: usize) -> Reading {
-    let mut line = Reading::default();
     let narrow = |col: usize| {
         let seen = places.look(raster, row, left + col, 1)?;
         if seen.is_newline() { Some(NEWLINE) } else { lens.narrow(&seen.rows) }
     };
     let wide = |col: usize| places.look(raster, row, left + col, 2).and_then(|seen| lens.wide(&seen.rows));
-    let mut col = 0;
-    let mut next = narrow(0);
-    while col < cols {
-        let here = next;
-        next = if col + 1 < cols { narrow(col + 1) } else { None };
-        // Half an ideograph may look like a character; a whole one hardly looks like two.
-        if (here.is_none() || next.is_none())
-            && col + 1 < cols
-            && let Some(c) = wide(col)
-        {
-            line.text.push(c);
-            col += 2;
-            next = narrow(col);
-            continue;
+    let cells: Vec<Option<char>> = (0..cols).map(narrow).collect();
+    // From the end, what each place is best read as: with the fewest unknown cells after it. Half an ideograph may look like
+    // a character, a whole one hardly like two; and a blank with half of one may look like another.
+    let mut best: Vec<(usize, Option<char>)> = vec![(0, None); cols + 1];
+    for col in (0..cols).rev() {
+        let unknown = |at: usize| best.get(at).map_or(usize::MAX, |(unknown, _)| *unknown);
+        let here = cells.get(col).copied().flatten();
+        let (alone, pair) = (unknown(col + 1) + usize::from(here.is_none()), unknown(col + 2));
+        let halves = here.is_none() || cells.get(col + 1).is_some_and(Option::is_none);
+        let both = if halves && pair <= alone { wide(col) } else { None };
+        if let Some(to) = best.get_mut(col) {
+            *to = if both.is_some() { (pair, both) } else { (alone, None) };
         }
-        line.unknown += usize::from(here.is_none());
-        line.text.push(here.unwrap_or(UNKNOWN));
-        col += 1;
+    }
+    let mut line = Reading { unknown: best.first().map_or(0, |(unknown, _)| *unknown), ..Reading::default() };
+    let mut col = 0;
+    while let (Some(here), Some((_, both))) = (cells.get(col), best.get(col)) {
+        line.text.push(both.or(*here).unwrap_or(UNKNOWN));
+        col += if both.is_some() { 2 } else { 1 };
     }
     line
 }
