@@ -399,19 +399,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::tokens::{Effort, Tokenizer};
-    use crate::session::Source;
 
     #[test]
     fn what_fits_the_budget_exactly_is_kept() {
-        let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
-        for n in 0..6 {
-            let parent = if n == 0 { "null".to_owned() } else { format!("\"m{}\"", n - 1) };
-            let content = "word".repeat(10);
-            text.push_str(&format!(
-                "{{\"type\":\"message\",\"id\":\"m{n}\",\"parentId\":{parent},\"message\":{{\"role\":\"user\",\"content\":\"{content}\"}}}}\n"
-            ));
-        }
-        let session = Session::open(Source::memory(text.into_bytes())).unwrap();
+        let message = format!(r#"{{"role":"user","content":"{}"}}"#, "word".repeat(10));
+        let session = Session::of_messages(&[message.as_str(); 6]);
         let path = session.active_path().entries;
         // Each message counts 10 tokens.
         for (keep, first) in [(1, 5), (19, 5), (20, 4), (29, 4), (30, 3), (31, 3), (50, 1)] {

@@ -436,19 +436,13 @@ pub fn wrap(conversation: &str, previous: Option<&str>, context: &[String]) -> S
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::session::Source;
 
     fn serialized(messages: &[&str]) -> String {
         serialized_as(messages, Form::default())
     }
 
     fn serialized_as(messages: &[&str], form: Form) -> String {
-        let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
-        for (n, message) in messages.iter().enumerate() {
-            let parent = if n == 0 { "null".to_owned() } else { format!("\"{}\"", n - 1) };
-            text.push_str(&format!("{{\"type\":\"message\",\"id\":\"{n}\",\"parentId\":{parent},\"message\":{message}}}\n"));
-        }
-        let session = Session::open(Source::memory(text.into_bytes())).unwrap();
+        let session = Session::of_messages(messages);
         let path = session.active_path().entries;
         serialize(&session, &select(&session, &path, &path), form).unwrap()
     }

@@ -486,6 +486,20 @@ impl Session {
     }
 }
 
+#[cfg(test)]
+impl Session {
+    /// A session of these messages, one after the other; the ids of their entries are their numbers from 0.
+    pub(crate) fn of_messages(messages: &[&str]) -> Session {
+        let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
+        for (n, message) in messages.iter().enumerate() {
+            let parent = n.checked_sub(1).map_or_else(|| "null".to_owned(), |n| format!("\"{n}\""));
+            text.push_str(&format!("{{\"type\":\"message\",\"id\":\"{n}\",\"parentId\":{parent},\"message\":{message}}}\n"));
+        }
+        #[expect(clippy::unwrap_used, reason = "only tests call this")]
+        Session::open(Source::memory(text.into_bytes())).unwrap()
+    }
+}
+
 impl std::ops::Index<Ix> for Session {
     type Output = Entry;
 

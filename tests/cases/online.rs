@@ -586,8 +586,8 @@ fn b04_a_branch_summary_that_fails_moves_nothing() {
     }
 }
 
-#[test]
-fn a_split_turn_is_told_in_two_requests() {
+/// A session whose last turn is longer than what is kept: a cut splits it.
+pub(crate) fn split_turn() -> Vec<u8> {
     let mut lines = vec![s::header()];
     let last = turns(&mut lines, None, 0, 2, 2_000);
     lines.push(s::user("big", last.as_str(), "OPENING-REQUEST"));
@@ -598,12 +598,17 @@ fn a_split_turn_is_told_in_two_requests() {
         lines.push(s::tool_result(&result, call.as_str(), &call, "read", &s::words_from(n * 5_000, 1_800)));
         parent = result;
     }
+    s::file(&lines)
+}
+
+#[test]
+fn a_split_turn_is_told_in_two_requests() {
     let server = Server::new(vec![
         Client::Openai.says(GOOD, "stop"),
         Client::Openai.says("Short.", "stop"),
         Client::Openai.says("## Original Request\nPREFIX-WORDS", "stop"),
     ]);
-    let run = Run::of(s::file(&lines));
+    let run = Run::of(split_turn());
     let args = ["compact", "s.jsonl", "--keep-recent-tokens", "700", "--json"];
     let receipt = go(&run, &args, &Client::Openai.args(&server), &[]).ok().json();
     assert_eq!((&receipt["cut"]["is_split_turn"], &receipt["requests"]), (&json!(true), &json!(3)));

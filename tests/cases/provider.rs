@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::online::{COMPACT, Client, GOOD, go, long};
+use crate::online::{COMPACT, Client, GOOD, go, long, split_turn};
 use crate::run::Run;
 use crate::server::{Answer, Got, Server, json as ok, status};
 use crate::sessions as s;
@@ -113,18 +113,8 @@ fn when_both_fail_nothing_is_written_unless_offline_was_asked_for() {
 
 #[test]
 fn a_split_turn_is_replayed_whole() {
-    let mut lines = vec![s::header()];
-    let last = turns(&mut lines, None, 0, 2, 2_000);
-    lines.push(s::user("big", last.as_str(), "OPENING-REQUEST"));
-    let mut parent = "big".to_owned();
-    for n in 0..4 {
-        let (call, result) = (format!("c{n}"), format!("x{n}"));
-        lines.push(crate::read(&call, &parent, &call, &format!("f{n}.rs")));
-        lines.push(s::tool_result(&result, call.as_str(), &call, "read", &s::words_from(n * 5_000, 1_800)));
-        parent = result;
-    }
     let server = Server::new(vec![compacted()]);
-    let run = Run::of(s::file(&lines));
+    let run = Run::of(split_turn());
     let out = go(&run, &["compact", "s.jsonl", "--keep-recent-tokens", "700", "--json"], &args(&server), &[]).ok();
     assert_eq!((&out.json()["cut"]["is_split_turn"], server.got().len()), (&json!(true), 2));
     // The second request goes on from what the first one gave.

@@ -184,15 +184,9 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::engine::serialize::select;
-    use crate::session::Source;
 
     fn told(messages: &[&str]) -> Vec<Turn> {
-        let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
-        for (n, message) in messages.iter().enumerate() {
-            let parent = if n == 0 { "null".to_owned() } else { format!("\"{}\"", n - 1) };
-            text.push_str(&format!("{{\"type\":\"message\",\"id\":\"{n}\",\"parentId\":{parent},\"message\":{message}}}\n"));
-        }
-        let session = Session::open(Source::memory(text.into_bytes())).unwrap();
+        let session = Session::of_messages(messages);
         let path = session.active_path().entries;
         turns(&session, &select(&session, &path, &path), Form::default()).unwrap()
     }
