@@ -302,6 +302,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_lost_parent_is_found_again_below_a_circle_that_stays() {
+        let line = |id: &str, parent: &str| format!(r#"{{"type":"custom","id":"{id}","parentId":"{parent}","customType":"x","data":1}}"#);
+        let header = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#;
+        let bytes = [header, &line("a", "b"), &line("b", "a"), &line("c", "b"), &line("d", "gone")].join("\n") + "\n";
+        let (after, told) = repaired(bytes.as_bytes(), &Wanted::Named(vec![Code::DanglingParent]));
+        assert_eq!(told, ["dangling-parent 5 d"]);
+        assert_eq!(String::from_utf8(after).unwrap(), bytes.replace("gone", "c"));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -309,7 +319,7 @@ mod tests {
         #[test]
         fn any_damage_is_mended_for_good(
             cuts in proptest::collection::vec((0usize..4000, 0usize..60, proptest::sample::select(vec![
-                &b""[..], b"\n", b"\0\0", b"\xff", b"\\ud83d", b"{", b"\"}\n{\"type\":", b"\"b\"", b"\r\n\r\n",
+                &b""[..], b"\n", b"\0\0", b"\xff", b"\\ud83d", b"{", b"\"}\n{\"type\":", b"\"b\"", b"\r\n\r\n", b"\"parentId\":\"d\"",
             ])), 0..6)
         ) {
             let mut bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/damaged/lone-surrogate.jsonl")).unwrap();
@@ -319,6 +329,8 @@ mod tests {
                 bytes.splice(at..end, new.iter().copied());
             }
             if let Ok(before) = Session::open(Source::memory(bytes.clone())) && before.nodes().count() > 0 {
+                // These alone leave others that are in their way.
+                repaired(&bytes, &Wanted::Named(vec![Code::DanglingParent, Code::StrayLeaf]));
                 let (after, _) = repaired(&bytes, &Wanted::Usual);
                 let (again, mends) = repaired(&after, &Wanted::Usual);
                 prop_assert!(again == after && mends.is_empty());

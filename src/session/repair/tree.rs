@@ -157,14 +157,16 @@ fn links(session: &Session, wanted: &Wanted) -> io::Result<Step> {
             _ => entry_of(session, &problem),
         };
         let Some(start) = start.filter(|start| !linked.contains_key(start)) else { continue };
-        let descends = |mut ix: Ix| loop {
-            if ix == start {
-                break true;
+        // Parents may lead in a circle where that is not to be mended.
+        let descends = |mut ix: Ix| {
+            let mut seen = HashSet::new();
+            while ix != start {
+                match linked.get(&ix).copied().or_else(|| session.parent(ix)).filter(|parent| seen.insert(*parent)) {
+                    Some(parent) => ix = parent,
+                    None => return false,
+                }
             }
-            match linked.get(&ix).copied().or_else(|| session.parent(ix)) {
-                Some(parent) => ix = parent,
-                None => break false,
-            }
+            true
         };
         let mut earlier = session.nodes().rev().map(|(ix, _)| ix).filter(|ix| *ix < start && session[*ix].kind != Kind::Archive);
         let before = earlier.find(|ix| !descends(*ix));
