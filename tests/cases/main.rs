@@ -25,6 +25,8 @@ mod growth;
 mod handoff;
 mod hooks;
 mod inspect;
+mod kills;
+mod obstacles;
 mod online;
 mod provider;
 mod prune;

@@ -12,7 +12,7 @@ use crate::sessions as s;
 const FOLDER: &str = "s.jsonl.archive";
 
 /// A session with something for every kind of rewrite, torn at its end.
-fn rich() -> Vec<u8> {
+pub(crate) fn rich() -> Vec<u8> {
     let mut talk = Talk::new();
     talk.lines.push(s::user("dead", "u1", s::words(9_000)));
     for n in 0..4 {
@@ -89,11 +89,11 @@ fn twelve_different_rewrites_in_a_row_can_all_be_had_back() {
     }
 }
 
-/// A run that fails, or ends, at any step leaves the session as it was, or as it was to be.
-#[cfg(debug_assertions)]
-#[test]
-fn r25_every_rewrite_leaves_the_old_session_or_the_new() {
-    use epitome::store::fault::{Step, VARIABLE};
+/// Limits under which everything is pruned; a compaction takes them only from here.
+pub(crate) const ENV: [(&str, &str); 2] = [("EPITOME_PRUNE_PROTECT_TOKENS", "0"), ("EPITOME_PRUNE_MIN_SAVINGS", "0")];
+
+/// One rewrite of each kind: a session, and the arguments that rewrite it.
+pub(crate) fn kinds() -> Vec<(Vec<u8>, Vec<&'static str>)> {
     let old_version = {
         let mut lines = vec![json!({"type": "session", "id": "s1", "timestamp": s::STAMP, "cwd": "/w"}).to_string()];
         for n in 0..6 {
@@ -105,15 +105,25 @@ fn r25_every_rewrite_leaves_the_old_session_or_the_new() {
         }
         s::file(&lines)
     };
-    let small: &[&str] = &["--keep-recent-tokens", "300", "--allow-growth"];
-    let rewrites: [(Vec<u8>, Vec<&str>); 4] = [
+    let small: &[&str] = &["--keep-recent-tokens", "300", "--allow-growth", "--tokenizer", "heuristic"];
+    let measures =
+        ["prune", "s.jsonl", "--details", "--images", "drop", "--args", "--dead-branches", "--dedupe", "--tokenizer", "heuristic"];
+    vec![
         (rich(), vec!["prune", "s.jsonl", "--repair"]),
         (rich(), [&["prune", "s.jsonl"], ALL].concat()),
+        (rich(), measures.to_vec()),
         (rich(), [&["compact", "s.jsonl", "--prune"], small].concat()),
         (old_version, [&["compact", "s.jsonl"], small].concat()),
-    ];
-    let env = [("EPITOME_PRUNE_PROTECT_TOKENS", "0"), ("EPITOME_PRUNE_MIN_SAVINGS", "0")];
-    for (old, args) in rewrites {
+    ]
+}
+
+/// A run that fails, or ends, at any step leaves the session as it was, or as it was to be.
+#[cfg(debug_assertions)]
+#[test]
+fn r25_every_rewrite_leaves_the_old_session_or_the_new() {
+    use epitome::store::fault::{Step, VARIABLE};
+    let env = ENV;
+    for (old, args) in kinds() {
         let whole = Run::of(&old);
         whole.go_env(&args, &env).ok();
         let new = whole.bytes("s.jsonl");
@@ -149,8 +159,8 @@ fn r25_every_rewrite_leaves_the_old_session_or_the_new() {
     }
 }
 
-#[cfg(debug_assertions)]
-fn content_of_newest(run: &Run) -> Vec<u8> {
+/// The newest archive of a session.
+pub(crate) fn content_of_newest(run: &Run) -> Vec<u8> {
     let all = references(run, "s.jsonl");
     content(&run.path(FOLDER), all.values().next_back().unwrap())
 }
