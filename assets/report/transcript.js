@@ -16,7 +16,7 @@
     element.scrollIntoView({ block: "start" });
   };
   const step = (list, by) => {
-    const line = 80;
+    const line = parseFloat(getComputedStyle(root).scrollPaddingTop) || 0;
     const tops = list.map((element) => element.getBoundingClientRect().top - line);
     const next = by > 0 ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
     go(list[next]);
@@ -51,19 +51,21 @@
     if (window.CSS && CSS.highlights) CSS.highlights.delete("found");
     said.value = last ? (hits.length === 1 ? "1 entry" : hits.length + " entries") : "";
   };
+  let wait;
   const jump = (by) => {
+    clearTimeout(wait);
     if (box.value.trim().toLowerCase() !== last) find();
     if (!hits.length) return;
     at = (at + by + hits.length) % hits.length;
     const first = paint(hits[at], last);
-    hits[at].scrollIntoView({ block: "start" });
+    hits[at].scrollIntoView({ block: "start", behavior: "instant" });
     if (first) {
       reveal(first.startContainer.parentElement);
-      first.startContainer.parentElement.scrollIntoView({ block: "center" });
+      // The words themselves, which may stand far down in a long block.
+      scrollBy({ top: first.getBoundingClientRect().top - innerHeight / 3, behavior: "instant" });
     }
     said.value = at + 1 + " of " + hits.length;
   };
-  let wait;
   box.addEventListener("input", () => {
     clearTimeout(wait);
     wait = setTimeout(find, 180);
@@ -120,24 +122,36 @@
     const target = location.hash && $(decodeURIComponent(location.hash.slice(1)));
     if (target) {
       reveal(target);
+      // Of a divider it is the summary that is meant.
+      const fold = target.querySelector(":scope>details");
+      if (fold && target.classList.contains("divider")) fold.open = true;
       target.scrollIntoView({ block: "start" });
     }
   };
   addEventListener("hashchange", arrive);
   arrive();
 
-  // The contents follow what is read.
-  const links = new Map(Array.from(document.querySelectorAll("nav a")).map((link) => [link.getAttribute("href").slice(1), link]));
+  // The contents follow what is read: the first of their entries that is in sight, or the last one that was.
+  const nav = document.querySelector("nav");
+  const links = new Map(Array.from(nav.querySelectorAll("a")).map((link) => [link.getAttribute("href").slice(1), link]));
+  const follow = (link) => {
+    // In a branch that is shut its name stands for it.
+    const shut = link.closest("details:not([open])");
+    const line = shut ? shut.querySelector("summary") : link;
+    nav.querySelectorAll("[aria-current]").forEach((old) => old.removeAttribute("aria-current"));
+    line.setAttribute("aria-current", "true");
+    // Not with scrollIntoView: the next Tab would start from there.
+    const [all, one] = [nav.getBoundingClientRect(), line.getBoundingClientRect()];
+    if (one.top < all.top || one.bottom > all.bottom) nav.scrollTop += one.top - all.top - all.height / 3;
+  };
   if (window.IntersectionObserver) {
+    const order = Array.from(links.keys());
+    const places = new Map(order.map((id, place) => [id, place]));
+    const inside = new Set();
     const seen = new IntersectionObserver(
       (entries) => {
-        for (const entry of entries) {
-          if (!entry.isIntersecting) continue;
-          const link = links.get(entry.target.id);
-          document.querySelectorAll("nav a[aria-current]").forEach((old) => old.removeAttribute("aria-current"));
-          link.setAttribute("aria-current", "true");
-          link.scrollIntoView({ block: "nearest" });
-        }
+        for (const { target, isIntersecting } of entries) inside[isIntersecting ? "add" : "delete"](places.get(target.id));
+        if (inside.size) follow(links.get(order[Math.min(...inside)]));
       },
       { rootMargin: "-64px 0px -70% 0px" },
     );

@@ -78,7 +78,7 @@ pub fn svg(curve: &Curve, marks: Marks, title: &str, alone: bool) -> String {
     if in_reach {
         let _ = write!(
             out,
-            "<line x1=\"{left}\" x2=\"{0:.0}\" y1=\"{1:.1}\" y2=\"{1:.1}\" stroke=\"#dc2626\" stroke-dasharray=\"6 4\"/><text x=\"{0:.0}\" y=\"{2:.1}\" text-anchor=\"end\" fill=\"#dc2626\">threshold {3}</text>",
+            "<line x1=\"{left}\" x2=\"{0:.0}\" y1=\"{1:.1}\" y2=\"{1:.1}\" stroke=\"#dc2626\" stroke-dasharray=\"6 4\"/><text x=\"{0:.0}\" y=\"{2:.1}\" text-anchor=\"end\" class=\"t\" fill=\"#b91c1c\">threshold {3}</text>",
             WIDTH - right,
             y(marks.threshold),
             y(marks.threshold) - 5.0,
@@ -94,7 +94,7 @@ pub fn svg(curve: &Curve, marks: Marks, title: &str, alone: bool) -> String {
         let (x, anchor) = (x(*at), if x(*at) > WIDTH - 140.0 { "end" } else { "start" });
         let _ = write!(
             out,
-            "<g><title>compacted {change}</title><line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{above}\" y2=\"{0:.1}\" stroke=\"#7c3aed\" stroke-width=\"1.5\"/><text x=\"{1:.1}\" y=\"18\" text-anchor=\"{anchor}\" fill=\"#7c3aed\">compacted {change}</text></g>",
+            "<g><title>compacted {change}</title><line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{above}\" y2=\"{0:.1}\" stroke=\"#7c3aed\" stroke-width=\"1.5\"/><text x=\"{1:.1}\" y=\"18\" text-anchor=\"{anchor}\" class=\"k\" fill=\"#6d28d9\">compacted {change}</text></g>",
             HEIGHT - below,
             x + if anchor == "end" { -4.0 } else { 4.0 }
         );
@@ -103,7 +103,7 @@ pub fn svg(curve: &Curve, marks: Marks, title: &str, alone: bool) -> String {
         let (x, anchor) = (x(to), if x(to) > WIDTH - 140.0 { "end" } else { "start" });
         let _ = write!(
             out,
-            "<g><title>the next compaction would cut here</title><line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{above}\" y2=\"{0:.1}\" stroke=\"#d97706\" stroke-width=\"1.5\" stroke-dasharray=\"3 3\"/><text x=\"{1:.1}\" y=\"{2:.1}\" text-anchor=\"{anchor}\" fill=\"#b45309\">next cut</text></g>",
+            "<g><title>the next compaction would cut here</title><line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{above}\" y2=\"{0:.1}\" stroke=\"#d97706\" stroke-width=\"1.5\" stroke-dasharray=\"3 3\"/><text x=\"{1:.1}\" y=\"{2:.1}\" text-anchor=\"{anchor}\" class=\"n\" fill=\"#92400e\">next cut</text></g>",
             HEIGHT - below,
             x + if anchor == "end" { -4.0 } else { 4.0 },
             HEIGHT - below - 6.0

@@ -11,12 +11,13 @@ use askama::Template;
 use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
 
+use super::contents::{self, Content};
 use super::diff::Line;
 use super::markup;
 use super::model::{Call, Output, Part, Shown, What, diff_line};
 use super::pictures::Picture;
 use super::{About, title_of};
-use crate::text;
+use crate::text::{self, grouped};
 
 /// The style of both pages.
 pub(super) const STYLE: &str = include_str!("../../assets/report/page.css");
@@ -27,21 +28,8 @@ const SHOWN: usize = 12;
 const FOLD: usize = 18;
 /// Bytes of them.
 const SHOWN_BYTES: usize = 2_000;
-/// Characters of a request in the contents.
-const CONTENTS: usize = 110;
 /// Deepest branch that is set in further.
 const DEEPEST: usize = 4;
-
-/// A line of the contents.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
-    /// Where it leads.
-    pub anchor: String,
-    /// How it looks.
-    pub class: &'static str,
-    /// What it says.
-    pub text: String,
-}
 
 #[derive(Template)]
 #[template(path = "transcript_head.html", config = "assets/report/askama.toml")]
@@ -54,9 +42,9 @@ struct Head<'a> {
 
 #[derive(Template)]
 #[template(path = "transcript_tail.html", config = "assets/report/askama.toml")]
-struct Tail<'a> {
+struct Tail {
     entries: u64,
-    contents: &'a [Content],
+    contents: String,
     script: &'static str,
 }
 
@@ -80,7 +68,7 @@ pub fn head(about: &About) -> String {
 /// The page from its last entry on.
 #[must_use]
 pub fn tail(entries: u64, contents: &[Content]) -> String {
-    Tail { entries, contents, script: SCRIPT }.render().unwrap_or_default()
+    Tail { entries, contents: contents::list(contents), script: SCRIPT }.render().unwrap_or_default()
 }
 
 /// Writes text so that it is nothing but text, also inside of an attribute.
@@ -123,32 +111,16 @@ pub fn anchor(id: &str) -> String {
     out
 }
 
-/// The line of the contents that an entry gets.
-#[must_use]
-pub fn content(shown: &Shown) -> Option<Content> {
-    let words = || {
-        let said = shown.parts.iter().find_map(|part| match part {
-            Part::Text(text) => Some(text::one_line(text, CONTENTS)),
-            Part::Command(text) => Some(format!("$ {}", text::one_line(text, CONTENTS))),
-            _ => None,
-        });
-        said.filter(|said| !said.is_empty())
-    };
-    let (class, text) = match &shown.what {
-        What::User => (if shown.on_path { "ask" } else { "off" }, words().unwrap_or_else(|| "(no words)".to_owned())),
-        What::Execution(_) => (if shown.on_path { "ask" } else { "off" }, words()?),
-        What::Compaction { .. } | What::BranchSummary | What::Reset => ("mark", title_of(shown)),
-        _ => ("mark", shown.label.clone()?),
-    };
-    Some(Content { anchor: anchor(&shown.id), class, text })
-}
-
 /// One entry.
 #[must_use]
 pub fn entry(shown: &Shown) -> String {
     let mut out = String::new();
     let id = anchor(&shown.id);
     let place = place(shown);
+    if shown.begins > 0 {
+        let entries = if shown.begins == 1 { "1 entry".to_owned() } else { format!("{} entries", grouped(shown.begins as u64)) };
+        let _ = writeln!(out, "<p class=\"fork{place}\">A branch that was left: {entries}</p>");
+    }
     match &shown.what {
         What::Note | What::Reset => {
             let _ = write!(out, "<p class=\"note{place}\" id=\"{id}\">{}", escaped(&title_of(shown)));

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use std::io;
 
+use super::frames::Pages;
 use super::mask::Mask;
 use super::pictures::Picture;
 use super::{About, Options, Results, Row, Subject};
@@ -68,7 +69,8 @@ pub fn entry(subject: &Subject<'_>, options: &Options, row: &Row, mask: &Mask<'_
     match Message::of(entry.kind, &record) {
         Some(message) => {
             put("role", message.role.name().into());
-            put("content", message.blocks.iter().filter_map(|b| block(b, subject, options, &message, mask)).collect());
+            let pages = Pages::of(&record, subject.blobs, mask);
+            put("content", message.blocks.iter().filter_map(|b| block(b, subject, options, (&message, &pages), mask)).collect());
             let stored = record.get("message");
             let own = if stored.is_some() { stored } else { &record };
             for (key, name) in FACTS {
@@ -132,7 +134,9 @@ fn clipped(whole: &str, options: &Options) -> String {
     }
 }
 
-fn block(block: &Block<'_>, subject: &Subject<'_>, options: &Options, message: &Message<'_>, mask: &Mask<'_>) -> Option<Value> {
+type Whole<'m, 'j> = (&'m Message<'j>, &'m Pages);
+
+fn block(block: &Block<'_>, subject: &Subject<'_>, options: &Options, (message, pages): Whole<'_, '_>, mask: &Mask<'_>) -> Option<Value> {
     Some(match block {
         Block::Text(text) if message.role == Role::ToolResult => json!({"type": "text", "text": clipped(&mask.exact(text), options)}),
         Block::Text(text) => json!({"type": "text", "text": mask.exact(text)}),
@@ -150,7 +154,18 @@ fn block(block: &Block<'_>, subject: &Subject<'_>, options: &Options, message: &
             }
             out
         }
-        Block::Image { mime, data } | Block::Frame { mime, data, .. } => image(data, mime, subject, mask),
+        Block::Image { mime, data } => image(data, mime, subject, mask),
+        Block::Frame { mime, data, .. } => {
+            let page = pages.of_data(data);
+            let mut out = match page.and_then(|page| page.hidden) {
+                Some(why) => json!({"type": "image", "mime": mask.line(mime, 40), "missing": why}),
+                None => image(data, mime, subject, mask),
+            };
+            if let (Some(Ok(text)), Value::Object(map)) = (page.map(|page| &page.text), &mut out) {
+                map.insert("text".to_owned(), text.clone().into());
+            }
+            out
+        }
         Block::Other => json!({"type": "other"}),
     })
 }
@@ -178,8 +193,12 @@ fn image(data: &str, mime: &str, subject: &Subject<'_>, mask: &Mask<'_>) -> Valu
 /// When it cannot be read.
 pub fn message(subject: &Subject<'_>, options: &Options, context: &Context, item: &Item, mask: &Mask<'_>) -> io::Result<String> {
     let session = subject.session;
+    let payload = session.read(item.entry)?;
+    let text = payload.text();
+    let pages = Pages::of(&Json::parse(&text).unwrap_or(Json::Null), subject.blobs, mask);
     let shown = session.with_item(context, item, |message| {
-        let blocks = || -> Vec<Value> { message.blocks.iter().filter_map(|b| sent(b, subject, options, message, mask)).collect() };
+        let blocks =
+            || -> Vec<Value> { message.blocks.iter().filter_map(|b| sent(b, subject, options, (message, &pages), mask)).collect() };
         let mut out = match message.role {
             Role::BashExecution | Role::PythonExecution => {
                 json!({"role": "user", "content": [{"type": "text", "text": ran(message, options, mask)}]})
@@ -188,7 +207,7 @@ pub fn message(subject: &Subject<'_>, options: &Options, context: &Context, item
                 let about = "The conversation before this was compacted. This is what happened:";
                 // Behind the summary stand history on pictures and the text beside them.
                 let mut content = vec![json!({"type": "text", "text": summary(about, message, mask)})];
-                content.extend(message.blocks.iter().skip(1).filter_map(|b| sent(b, subject, options, message, mask)));
+                content.extend(message.blocks.iter().skip(1).filter_map(|b| sent(b, subject, options, (message, &pages), mask)));
                 json!({"role": "user", "content": content})
             }
             Role::BranchSummary => {
@@ -211,7 +230,7 @@ pub fn message(subject: &Subject<'_>, options: &Options, context: &Context, item
     Ok(shown.to_string())
 }
 
-fn sent(block: &Block<'_>, subject: &Subject<'_>, options: &Options, message: &Message<'_>, mask: &Mask<'_>) -> Option<Value> {
+fn sent(block: &Block<'_>, subject: &Subject<'_>, options: &Options, (message, pages): Whole<'_, '_>, mask: &Mask<'_>) -> Option<Value> {
     let text = |s: &str| json!({"type": "text", "text": s});
     Some(match block {
         Block::Text(s) if message.role == Role::ToolResult => match options.results {
@@ -228,7 +247,13 @@ fn sent(block: &Block<'_>, subject: &Subject<'_>, options: &Options, message: &M
         Block::Call(call) => {
             json!({"type": "toolCall", "id": mask.exact_id(&call.id), "name": mask.exact(&call.name), "arguments": value(&mask.json(&call.args))})
         }
-        Block::Image { mime, data } | Block::Frame { mime, data, .. } => picture(data, mime, subject, mask),
+        Block::Image { mime, data } => picture(data, mime, subject, mask),
+        // A model that does not get the picture gets what it says.
+        Block::Frame { mime, data, .. } => match pages.of_data(data).map(|page| (page.hidden, &page.text)) {
+            Some((Some(_), Ok(said))) => text(said),
+            Some((Some(why), Err(_))) => text(&format!("[{why}]")),
+            _ => picture(data, mime, subject, mask),
+        },
     })
 }
 

@@ -6,7 +6,9 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+
+use sha2::{Digest, Sha256};
 
 use crate::session::{Json, Session, images};
 use crate::text::{self, Redactor};
@@ -20,13 +22,15 @@ pub struct Mask<'a> {
     session: &'a Session,
     redactor: Option<&'a Redactor>,
     counts: RefCell<Counts>,
+    /// Digests of image data that shows what is masked.
+    hidden: RefCell<HashSet<[u8; 32]>>,
 }
 
 impl<'a> Mask<'a> {
     /// Without a redactor nothing is masked.
     #[must_use]
     pub fn new(session: &'a Session, redactor: Option<&'a Redactor>) -> Self {
-        Mask { session, redactor, counts: RefCell::default() }
+        Mask { session, redactor, counts: RefCell::default(), hidden: RefCell::default() }
     }
 
     /// Whether anything is masked at all.
@@ -79,6 +83,30 @@ impl<'a> Mask<'a> {
     #[must_use]
     pub fn exact_id(&self, s: &str) -> String {
         if self.is_on() { self.whole(s) } else { s.to_owned() }
+    }
+
+    /// How many things of a text would be masked.
+    #[must_use]
+    pub fn finds(&self, s: &str) -> usize {
+        self.redactor.map_or(0, |redactor| redactor.redact(&text::strip(s)).counts.values().sum())
+    }
+
+    /// Whether nothing of a text is masked.
+    #[must_use]
+    pub fn leaves(&self, s: &str) -> bool {
+        self.finds(s) == 0
+    }
+
+    /// Keeps image data out from now on: it shows what is masked.
+    pub fn hide(&self, data: &str) {
+        self.hidden.borrow_mut().insert(Sha256::digest(data).into());
+    }
+
+    /// Whether image data is kept out.
+    #[must_use]
+    pub fn hides(&self, data: &str) -> bool {
+        let hidden = self.hidden.borrow();
+        !hidden.is_empty() && hidden.contains::<[u8; 32]>(&Sha256::digest(data).into())
     }
 
     fn redacted(&self, s: &str) -> Option<String> {
@@ -147,6 +175,7 @@ impl<'a> Mask<'a> {
         let named = text("name").or_else(|| text("key")).filter(|_| members.len() <= 4);
         let members = members.iter().map(|(key, value)| {
             let masked = match (key.as_ref(), value) {
+                ("data", Json::Str(data)) if is_image && self.hides(data) => Json::Str("[redacted picture]".into()),
                 ("data", Json::Str(data)) if is_image && is_picture(data) => value.clone(),
                 ("value", _) => self.value(named.or(Some(key)), value),
                 _ => self.value(Some(key), value),

@@ -5,11 +5,14 @@
 //! session is, and the same session gives the same bytes.
 //!
 //! - [`model`]: what a reader sees of one entry; [`markdown`], [`html`], [`text`]: three ways to write that
+//! - [`contents`]: the tree beside a page
 //! - [`json`]: the same for programs, and messages as a model takes them; [`records`]: the session's own lines
 //! - [`pictures`]: which images may be shown, and under which names; [`diff`]: what edits changed
 
 pub mod chart;
+pub mod contents;
 pub mod diff;
+mod frames;
 pub mod html;
 pub mod json;
 pub mod markdown;
@@ -21,8 +24,8 @@ pub mod pictures;
 pub mod records;
 pub mod report;
 pub mod text;
+mod tree;
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path as FsPath;
 
@@ -33,6 +36,7 @@ pub use mask::Counts;
 use mask::Mask;
 use model::{Known, Model, Part, Shown, What};
 use pictures::Picture;
+pub use tree::{path_rows, tree_rows};
 
 /// How it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +108,8 @@ pub struct Row {
     pub depth: usize,
     /// Whether it stands on the path.
     pub on_path: bool,
+    /// Entries of the branch that begins with it; 0 where none begins.
+    pub begins: usize,
 }
 
 /// What was exported.
@@ -225,7 +231,7 @@ struct Batch {
     entries: u64,
     counts: Counts,
     pictures: Vec<Picture>,
-    contents: Vec<html::Content>,
+    contents: Vec<contents::Content>,
     missing: u64,
 }
 
@@ -380,23 +386,10 @@ impl Job<'_> {
                 markdown::entry(&shown, self.folder)
             }
             Format::Html => {
-                batch.contents.extend(html::content(&shown));
+                batch.contents.extend(contents::of(&shown));
                 html::entry(&shown)
             }
             _ => text::entry(&shown),
         }))
     }
-}
-
-/// The entries of a path.
-#[must_use]
-pub fn path_rows(path: &Path) -> Vec<Row> {
-    path.entries.iter().map(|ix| Row { entry: *ix, depth: 0, on_path: true }).collect()
-}
-
-/// All entries of a tree; `rows` are they in their order, with the branches above each.
-#[must_use]
-pub fn tree_rows(rows: impl Iterator<Item = (Ix, usize)>, path: &Path) -> Vec<Row> {
-    let on_path: HashSet<Ix> = path.entries.iter().copied().collect();
-    rows.map(|(entry, depth)| Row { entry, depth, on_path: on_path.contains(&entry) }).collect()
 }

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::io;
 
 use super::diff;
+use super::frames::{Page, Pages};
 use super::mask::Mask;
 use super::pictures::Picture;
 use super::{Options, Results, Row, Subject, View};
-use crate::session::frames::{self, Archive};
 use crate::session::{Block, Context, Item, Ix, Json, Kind, Message, Role, Session};
 use crate::text;
 
@@ -32,6 +32,8 @@ pub struct Shown {
     pub depth: usize,
     /// Whether it stands on the path of the leaf.
     pub on_path: bool,
+    /// Entries of the branch that begins with it; 0 where none begins.
+    pub begins: usize,
     /// What it is.
     pub what: What,
     /// A label that somebody put on it.
@@ -179,14 +181,12 @@ impl Model<'_> {
         let mut shown = self.about(row.entry, &record, mask);
         shown.depth = row.depth;
         shown.on_path = row.on_path;
+        shown.begins = row.begins;
         shown.what = what;
         shown.parts = match Message::of(entry.kind, &record) {
             Some(message) => self.parts(&message, &record, mask),
             None => note(session, row.entry, &record, mask).map(Part::Note).into_iter().collect(),
         };
-        if matches!(entry.kind, Kind::Compaction | Kind::CustomMessage) {
-            self.archive(&record, mask, &mut shown.parts);
-        }
         Ok(Some(shown).filter(|shown| !(shown.what == What::Note && shown.parts.is_empty())))
     }
 
@@ -209,9 +209,6 @@ impl Model<'_> {
             _ => what(session, item.entry, &record, mask).unwrap_or_default(),
         };
         shown.parts = session.with_item(context, item, |message| self.parts(message, &record, mask))?;
-        if matches!(item.role, Role::CompactionSummary | Role::Custom) {
-            self.archive(&record, mask, &mut shown.parts);
-        }
         Ok(Some(shown))
     }
 
@@ -229,6 +226,7 @@ impl Model<'_> {
 
     fn parts(&self, message: &Message<'_>, record: &Json<'_>, mask: &Mask<'_>) -> Vec<Part> {
         let mut parts = Vec::new();
+        let pages = Pages::of(record, self.subject.blobs, mask);
         if let Some(command) = &message.command {
             parts.push(Part::Command(mask.text(command)));
         }
@@ -244,7 +242,8 @@ impl Model<'_> {
                     parts.push(Part::Thinking(mask.text(text)));
                 }
                 Block::Call(call) => parts.push(Part::Call(self.call(&call.name, &call.args, mask))),
-                Block::Image { mime, data } | Block::Frame { mime, data, .. } => parts.push(Part::Picture(self.picture(data, mime, mask))),
+                Block::Image { mime, data } => parts.push(Part::Picture(self.picture(data, mime, mask))),
+                Block::Frame { mime, data, .. } => self.frame(pages.of_data(data), data, mime, mask, &mut parts),
                 Block::Redacted(_) if self.options.thinking => {
                     parts.push(Part::Note("thinking that only the provider can read".to_owned()));
                 }
@@ -252,6 +251,7 @@ impl Model<'_> {
                 Block::Thinking { .. } | Block::Redacted(_) => {}
             }
         }
+        parts.extend(pages.kept.map(|text| Part::Output(Output { text, is_diff: false })));
         if let Some(diff) = record.get("message").get("details").get("diff").str()
             && self.options.results == Results::Full
             && self.options.view == View::Transcript
@@ -302,11 +302,17 @@ impl Model<'_> {
         Picture::of(data, &mask.line(stated, 40), self.subject.blobs)
     }
 
-    /// What a frame compaction kept as text: the whole of what its pictures say.
-    fn archive(&self, record: &Json<'_>, mask: &Mask<'_>, parts: &mut Vec<Part>) {
-        let kept = Archive::parse(record.get("preserveData")).or_else(|| Archive::carried(record));
-        if let Some(text) = kept.and_then(|archive| archive.text) {
-            parts.push(Part::Output(Output { text: mask.text(&frames::plain(&text)), is_diff: false }));
+    /// A frame: its picture, and what it says.
+    fn frame(&self, page: Option<&Page>, data: &str, stated: &str, mask: &Mask<'_>, parts: &mut Vec<Part>) {
+        match page.and_then(|page| page.hidden) {
+            Some(why) => parts.push(Part::Note(why.to_owned())),
+            None => parts.push(Part::Picture(self.picture(data, stated, mask))),
+        }
+        match page.map(|page| &page.text) {
+            Some(Ok(text)) if text.is_empty() => {}
+            Some(Ok(text)) => parts.push(Part::Output(Output { text: text.clone(), is_diff: false })),
+            Some(Err(why)) => parts.push(Part::Note(format!("what the picture says cannot be read back: {why}"))),
+            None => {}
         }
     }
 }

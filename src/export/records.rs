@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use super::frames::Pages;
 use super::mask::Mask;
 use super::{Counts, Options, Row, Subject};
 use crate::session::edit::{Edit, with_parent};
@@ -31,7 +32,7 @@ pub fn write(
             Ok((subject.session.nodes().count() as u64 - edit.removed.len() as u64, Counts::new()))
         }
         None => Ok((path(subject.session, rows, out)?, Counts::new())),
-        Some(redactor) => masked(subject.session, rows, redactor, out),
+        Some(redactor) => masked(subject, rows, redactor, out),
     }
 }
 
@@ -53,7 +54,8 @@ fn path(session: &Session, rows: &[Row], out: &mut dyn Write) -> io::Result<u64>
     Ok(entries)
 }
 
-fn masked(session: &Session, rows: &[Row], redactor: &Redactor, out: &mut dyn Write) -> io::Result<(u64, Counts)> {
+fn masked(subject: &Subject<'_>, rows: &[Row], redactor: &Redactor, out: &mut dyn Write) -> io::Result<(u64, Counts)> {
+    let session = subject.session;
     let mask = Mask::new(session, Some(redactor));
     let mut line = |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n"));
     line(&header(session, &mask)?)?;
@@ -67,6 +69,8 @@ fn masked(session: &Session, rows: &[Row], redactor: &Redactor, out: &mut dyn Wr
         let payload = session.read(ix)?;
         let text = payload.text();
         let Ok(record) = Json::parse(&text) else { continue };
+        // What the pictures of it show is known before they are written.
+        let _read = Pages::of(&record, subject.blobs, &mask);
         let mut text = mask.json(&record).to_text();
         if session.parent(ix).is_some_and(|parent| gone.contains(&parent)) {
             let parent = session.parent_that_stays(ix, &gone).map(|id| mask.whole(id));

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::inspect::{blob_folder, tree_rows};
+use super::inspect::blob_folder;
 use super::open::{Input, Opened, open};
 use super::rewrite::{Archiving, open_revision, write_to};
 use super::{RunError, Target};
@@ -86,7 +86,7 @@ fn run(job: &ExportJob<'_>, opened: Opened) -> Result<ExportDone, RunError> {
 fn shown(job: &ExportJob<'_>, options: &Options, session: &Session, path: &TreePath, blobs: Option<&Path>) -> Result<ExportDone, RunError> {
     let subject = Subject { session, path, blobs };
     let rows = match options.branches {
-        true => out::tree_rows(tree_rows(session).into_iter().map(|row| (row.entry, row.depth)), path),
+        true => out::tree_rows(session, path),
         false => out::path_rows(path),
     };
     let mut warnings = Vec::new();

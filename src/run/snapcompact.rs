@@ -517,11 +517,7 @@ pub(super) fn frames_of(session: &Session, path: &[Ix], blobs: Option<&FsPath>) 
         let archive =
             if kind == crate::session::Kind::Compaction { Archive::parse(record.get("preserveData")) } else { Archive::carried(&record) };
         for mut frame in archive.map(|archive| archive.frames).unwrap_or_default() {
-            if let Some(bytes) =
-                crate::session::images::blob_hash(&frame.data).zip(blobs).and_then(|(hash, dir)| std::fs::read(dir.join(hash)).ok())
-            {
-                frame.data = data_encoding::BASE64.encode(&bytes);
-            }
+            frame = frame.with_data(blobs);
             // Frames are carried on from compaction to compaction.
             if views.iter().any(|view| view.frame.data == frame.data) {
                 continue;

@@ -4,9 +4,13 @@
 //! `custom_message` behind the compaction, for readers that know no such data but send every message's images.
 
 use std::borrow::Cow;
+use std::path::Path;
 
+use data_encoding::{BASE64, HEXLOWER};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
+use super::images;
 use super::json::Json;
 use super::message::{Block, blocks};
 use crate::models::Api;
@@ -113,10 +117,24 @@ impl Frame {
         out.into()
     }
 
+    /// The frame with the bytes that its data names, where they are externalized, there, and whole.
+    #[must_use]
+    pub fn with_data(&self, blobs: Option<&Path>) -> Frame {
+        let named = images::blob_hash(&self.data).zip(blobs);
+        let bytes = named.and_then(|(hash, folder)| {
+            let bytes = std::fs::read(folder.join(hash)).ok()?;
+            (HEXLOWER.encode(&Sha256::digest(&bytes)) == hash).then_some(bytes)
+        });
+        match bytes {
+            Some(bytes) => Frame { data: BASE64.encode(&bytes), ..self.clone() },
+            None => self.clone(),
+        }
+    }
+
     /// Width of the picture in pixels, when the data is a PNG.
     #[must_use]
     pub fn edge(&self) -> Option<u32> {
-        let head = data_encoding::BASE64.decode(self.data.get(..32)?.as_bytes()).ok()?;
+        let head = BASE64.decode(self.data.get(..32)?.as_bytes()).ok()?;
         let width = head.strip_prefix(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")?.first_chunk()?;
         Some(u32::from_be_bytes(*width))
     }
