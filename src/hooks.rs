@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::process;
+use crate::summarize::keys::Keys;
 
 /// Bytes that a hook may answer: far more than any summary, and too few to fill the memory.
 const MOST_ANSWER: usize = 4 * 1024 * 1024;
@@ -67,6 +68,8 @@ pub struct HookError {
 pub struct Hooks {
     commands: Vec<(Event, String)>,
     timeout: Duration,
+    /// What no hook gets, and what goes no further when one says it.
+    keys: Keys,
     /// Whether a hook failed after something was written.
     failed: AtomicBool,
 }
@@ -75,7 +78,13 @@ impl Hooks {
     /// Hooks by event, in the order in which they run.
     #[must_use]
     pub fn new(commands: Vec<(Event, String)>, timeout: Duration) -> Hooks {
-        Hooks { commands, timeout, failed: AtomicBool::new(false) }
+        Hooks { commands, timeout, ..Hooks::default() }
+    }
+
+    /// The same, with the keys that are taken out of what they get and say.
+    #[must_use]
+    pub fn hiding(self, keys: Keys) -> Hooks {
+        Hooks { keys, ..self }
     }
 
     /// Whether an event has a hook.
@@ -101,12 +110,14 @@ impl Hooks {
         note: &dyn Fn(&str),
         mut take: impl FnMut(T) -> bool,
     ) -> Result<(), HookError> {
-        let input = payload.to_string();
+        let payload = payload.to_string();
+        let input = self.keys.hide(&payload);
         for (_, command) in self.commands.iter().filter(|(known, _)| *known == event) {
             let failed = |what: String| HookError { event: event.name(), what };
-            let said = |line: &str| note(&format!("{}: {line}", event.name()));
+            let said = |line: &str| note(&format!("{}: {}", event.name(), self.keys.hide(line)));
             let out = process::run(command, input.as_bytes(), self.timeout, MOST_ANSWER, &said).map_err(|e| failed(e.to_string()))?;
-            if !take(parse(&out).map_err(|what| failed(format!("its answer cannot be used: {what}")))?) {
+            let out = String::from_utf8_lossy(&out);
+            if !take(parse(self.keys.hide(&out).as_bytes()).map_err(|what| failed(format!("its answer cannot be used: {what}")))?) {
                 break;
             }
         }
@@ -165,7 +176,7 @@ impl Hooks {
     pub fn compacted(&self, payload: &Value, note: &dyn Fn(&str)) -> Vec<String> {
         let mut wrong = Vec::new();
         for command in self.commands.iter().filter(|(event, _)| *event == Event::Compacted) {
-            let only = Hooks::new(vec![command.clone()], self.timeout);
+            let only = Hooks::new(vec![command.clone()], self.timeout).hiding(self.keys.clone());
             if let Err(error) = only.ask(Event::Compacted, payload, note, |_: Silence| true) {
                 self.failed.store(true, Ordering::Relaxed);
                 wrong.push(error.to_string());
@@ -320,6 +331,22 @@ mod tests {
         let answer = two.compacting(&json!({}), &|_| {}).unwrap();
         assert_eq!((answer.prompt.as_deref(), answer.context), (Some("one"), vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(Value::Object(answer.preserve_data), json!({"k": 2, "l": 1}));
+    }
+
+    #[test]
+    fn keys_neither_go_in_nor_come_out() {
+        let keys = || Keys::of(|name| (name == "OPENAI_API_KEY").then(|| "PLANTED-0123".to_owned()));
+        let echo =
+            hooks(&[(Event::Compacting, "grep -c PLANTED >&2; echo '{\"context\":[\"it is PLANTED-0123\"]}'; echo PLANTED-0123 >&2")]);
+        let notes = std::cell::RefCell::new(Vec::new());
+        let note = |line: &str| notes.borrow_mut().push(line.to_owned());
+        let answer = echo.hiding(keys()).compacting(&json!({"x": "PLANTED-0123"}), &note).unwrap();
+        assert_eq!(answer.context, ["it is [redacted key]"]);
+        assert_eq!(notes.borrow().as_slice(), ["session.compacting: 0", "session.compacting: [redacted key]"]);
+        let after = hooks(&[(Event::Compacted, "grep -c PLANTED >&2; true")]).hiding(keys());
+        notes.borrow_mut().clear();
+        assert!(after.compacted(&json!({"x": "PLANTED-0123"}), &note).is_empty());
+        assert_eq!(notes.into_inner(), ["session_compact: 0"]);
     }
 
     #[test]

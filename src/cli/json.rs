@@ -308,7 +308,7 @@ pub(super) fn branches(object: &mut Map<String, Value>, done: &BranchesDone) {
         ("bytes_after", done.bytes.1.into()),
         ("summarized_messages", done.branches.iter().map(|branch| branch.plan.messages.len()).sum::<usize>().into()),
         ("archive_revision", json!(done.revision)),
-        ("requests", done.branches.iter().map(|branch| branch.requests).max().unwrap_or(0).into()),
+        ("requests", done.branches.iter().map(|branch| branch.requests).sum::<u64>().into()),
         ("dry_run", done.dry_run.into()),
         ("warnings", json!(warnings)),
     ];

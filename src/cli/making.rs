@@ -8,6 +8,7 @@ use crate::hooks::{Event, Hooks};
 use crate::settings::Settings;
 use crate::summarize::Summarizer;
 use crate::summarize::choice::Kind;
+use crate::summarize::keys::Keys;
 use crate::summarize::offline::Offline;
 use crate::summarize::online::{Online, Provider};
 use crate::summarize::truncate::Truncate;
@@ -24,7 +25,7 @@ pub(super) fn hooks(args: &Hooking, settings: &Settings) -> anyhow::Result<Hooks
     let given: Vec<Event> = commands.iter().map(|(event, _)| *event).collect();
     commands.extend(settings.hooks.iter().filter(|(event, _)| !given.contains(event)).cloned());
     commands.retain(|(_, command)| !command.trim().is_empty());
-    Ok(Hooks::new(commands, settings.hook_timeout))
+    Ok(Hooks::new(commands, settings.hook_timeout).hiding(Keys::of(|name| std::env::var(name).ok())))
 }
 
 /// The status of a run whose hooks may have failed after the write.

@@ -131,7 +131,8 @@ A hook is run by sh -c, gets one JSON object on standard input, and answers with
   session.compacting      before its summary    {\"prompt\"?,\"context\"?:[lines],\"preserveData\"?}
   session_before_tree     before the summary of a branch
                           {\"cancel\":true}, or {\"summary\":{\"summary\",\"details\"?}}
-  session_compact         after a compaction, and as \"kind\":\"history_replaced\" after a session was written anew
+  session_compact         after a compaction, as \"kind\":\"handoff\" after a handoff, and as
+                          \"kind\":\"history_replaced\" after a session was written anew
 
 Before a write, a hook that fails, takes longer than --hook-timeout, or answers anything else stops the run, with nothing
 written. After it, that is a warning, and exit code 1 with --strict-hooks. What a hook gives is stored with

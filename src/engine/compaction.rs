@@ -174,6 +174,16 @@ impl Extra {
         details.into()
     }
 
+    /// The same for an entry that tells no files: nothing at all where there is nothing to tell.
+    pub fn put_details(&self, entry: &mut Map<String, Value>, note: Option<&str>) {
+        let note = note.map(|note| ("summarizer".to_owned(), note.into()));
+        let details = self.own_details.clone().unwrap_or_else(|| note.into_iter().chain(self.details.clone()).collect());
+        if !details.is_empty() {
+            entry.insert("details".to_owned(), details.into());
+        }
+        self.put_origin(entry);
+    }
+
     /// The members of an entry that say where its words came from.
     pub fn put_origin(&self, entry: &mut Map<String, Value>) {
         if self.from_extension {
@@ -330,7 +340,10 @@ pub fn entry(session: &Session, plan: &Plan, draft: &Draft, stamp: Stamp<'_>) ->
 
 /// The system prompt at the end of a path, as pi 1.x wants it on a compaction: a compaction's own, then every later system
 /// message replayed in order. `None` when the path has none.
-fn system_message(session: &Session, path: &[Ix], now: &str) -> io::Result<Option<Value>> {
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn system_message(session: &Session, path: &[Ix], now: &str) -> io::Result<Option<Value>> {
     let mut content: Vec<String> = Vec::new();
     let mut sections: Map<String, Value> = Map::new();
     let mut tools: Vec<Value> = Vec::new();

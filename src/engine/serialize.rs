@@ -80,11 +80,11 @@ pub struct Tags {
     assistant: &'static str,
     thinking: &'static str,
     /// A call by its id and name.
-    call: fn(id: &str, name: &str, args: &Json<'_>) -> String,
+    call: fn(form: Form, id: &str, name: &str, args: &Json<'_>) -> String,
     /// What a call with this id gave back.
-    result: fn(id: &str, text: &str) -> String,
+    result: fn(form: Form, id: &str, text: &str) -> String,
     /// An image of a type, from this source.
-    image: fn(mime: &str, data: &str) -> String,
+    image: fn(form: Form, mime: &str, data: &str) -> String,
     /// Whether images stand in the block of their message, or in blocks of their own.
     inline_images: bool,
     /// What stands between two blocks.
@@ -98,12 +98,12 @@ static BLOCKS: Tags = Tags {
     system: "[User]: ",
     assistant: "[Assistant]: ",
     thinking: "[Think]: ",
-    call: |_, name, args| {
+    call: |form, _, name, args| {
         let args: Vec<String> = args.members().iter().map(|(key, value)| format!("{key}={}", value.to_text())).collect();
-        format!("[Tool Call]: {}({})", clean(name), clean(&args.join(", ")))
+        format!("[Tool Call]: {}({})", form.clean(name), form.clean(&args.join(", ")))
     },
-    result: |_, text| format!("[Tool Result]: {text}"),
-    image: |mime, _| format!("[Image: {mime}]"),
+    result: |_, _, text| format!("[Tool Result]: {text}"),
+    image: |_, mime, _| format!("[Image: {mime}]"),
     inline_images: false,
     seam: "\n\n",
 };
@@ -115,11 +115,11 @@ static LINES: Tags = Tags {
     system: "system: ",
     assistant: "Assistant: ",
     thinking: "Assistant: ",
-    call: |id, name, args| format!("Function call ({}): {}({})", clean(id), clean(name), clean(&args.to_text())),
-    result: |id, text| format!("Function call output ({}): {text}", clean(id)),
-    image: |mime, data| {
+    call: |form, id, name, args| format!("Function call ({}): {}({})", form.clean(id), form.clean(name), form.clean(&args.to_text())),
+    result: |form, id, text| format!("Function call output ({}): {text}", form.clean(id)),
+    image: |form, mime, data| {
         let source = if data.starts_with("blob:") { data.to_owned() } else { format!("[{mime}, {} bytes]", data.len() / 4 * 3) };
-        format!("<image src=\"{}\" />", clean(&source))
+        format!("<image src=\"{}\" />", form.clean(&source))
     },
     inline_images: true,
     seam: "\n",
@@ -286,7 +286,7 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
     let mut images: Vec<String> = Vec::new();
     for block in &message.blocks {
         if let Block::Image { mime, data } = block {
-            images.push((tags.image)(mime, data));
+            images.push((tags.image)(form, mime, data));
         }
     }
     let with_images = |text: String, images: &mut Vec<String>| {
@@ -297,10 +297,10 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
         Role::ToolResult => {
             let text = form.clean(&message.text());
             let text = with_images(clip_result(&text, form.result_chars), &mut images);
-            parts.push((tags.result)(message.call_id.as_deref().unwrap_or_default(), &text));
+            parts.push((tags.result)(form, message.call_id.as_deref().unwrap_or_default(), &text));
         }
         Role::BashExecution | Role::PythonExecution => {
-            parts.push(format!("{}{}", tags.user, execution(message, form, |output| clip_result(output, form.result_chars))));
+            parts.push(format!("{}{}", tags.user, execution(message, form)));
         }
         Role::Assistant => {
             let mut calls = Vec::new();
@@ -310,7 +310,7 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
                     Block::Thinking { text, .. } if form.thinking && !text.trim().is_empty() => {
                         parts.push(format!("{}{}", tags.thinking, form.clean(text)))
                     }
-                    Block::Call(call) if tells_call(&call.id) => calls.push((tags.call)(&call.id, &call.name, &call.args)),
+                    Block::Call(call) if tells_call(&call.id) => calls.push((tags.call)(form, &call.id, &call.name, &call.args)),
                     _ => {}
                 }
             }
@@ -332,8 +332,13 @@ fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -
     parts
 }
 
+/// An execution of the person, its output cut like a result.
+pub(crate) fn execution(message: &Message<'_>, form: Form) -> String {
+    ran(message, form, |output| clip_result(output, form.result_chars))
+}
+
 /// An execution of the person: the command, what it printed, and the exit code of one that failed.
-fn execution(message: &Message<'_>, form: Form, clip: impl Fn(&str) -> String) -> String {
+fn ran(message: &Message<'_>, form: Form, clip: impl Fn(&str) -> String) -> String {
     let mut text = format!("Ran `{}`", form.clean(message.command.as_deref().unwrap_or_default()));
     if let Some(output) = message.output.as_deref().filter(|o| !o.is_empty()) {
         let _ = write!(text, "\n{}", clip(&form.clean(output)));
@@ -365,7 +370,7 @@ fn printed_parts(message: &Message<'_>, form: Form, budgets: &Budgets, tells_cal
             parts.push(if budgets.dim { format!("[Tool Result]: \u{e}{body}\u{f}") } else { format!("[Tool Result]: {body}") });
         }
         Role::BashExecution | Role::PythonExecution => {
-            parts.push(format!("[User]: {}", execution(message, form, |output| budgets.cut(output, budgets.result).into_owned())));
+            parts.push(format!("[User]: {}", ran(message, form, |output| budgets.cut(output, budgets.result).into_owned())));
         }
         Role::Assistant => {
             let thoughts = message.blocks.iter().filter_map(|block| match block {
@@ -403,14 +408,18 @@ fn clean(content: &str) -> String {
 impl Form {
     /// See [`clean`].
     pub(crate) fn clean(self, content: &str) -> String {
+        text::escape::neutralize_tags(&self.told(content), WRAPPERS).into_owned()
+    }
+
+    /// The same for a message that stands in no wrapper, whose tags are its own.
+    pub(crate) fn told(self, content: &str) -> String {
         let stripped = text::clean::strip(content);
         let noted = text::clean::elide_data_urls(&stripped);
-        let masked = if self.mask { text::redact::Redactor::secrets().redact(&noted).text } else { noted };
-        text::escape::neutralize_tags(&masked, WRAPPERS).into_owned()
+        if self.mask { text::redact::Redactor::secrets().redact(&noted).text.into_owned() } else { noted.into_owned() }
     }
 }
 
-pub(super) fn clip_result(content: &str, chars: usize) -> String {
+pub(crate) fn clip_result(content: &str, chars: usize) -> String {
     let clipped = text::cut::clip_chars(content, chars);
     match clipped.left_out {
         0 => clipped.head.to_owned(),

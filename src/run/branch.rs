@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use super::hooked::{self, Asking};
 use super::open::{Input, Opened, find_entry};
 use super::rewrite::{append, write_unchanged};
+use super::words::{extra_of, note_of};
 use super::{RunError, Services, Target, until_it_holds};
 use crate::engine::branch::{self, BranchPlan};
-use crate::engine::compaction::{Extra, Stamp};
+use crate::engine::compaction::Stamp;
 use crate::engine::tokens::{Counter, Effort, Tokenizer};
 use crate::engine::trigger::Limits;
 use crate::session::{Ix, Kind, Session, Sym};
-use crate::summarize::{Purpose, Request, Summary, Usage};
+use crate::summarize::{Purpose, Request, Summary};
 
 /// What is to be done with one session.
 #[derive(Debug, Clone)]
@@ -257,15 +258,16 @@ fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to)
     let (summary, extra) = match given {
         Some(given) => hooked::given_branch(given),
         None => {
+            let before = services.summarizer.account();
             let summary = services.summarizer.summarize(&request)?;
-            let account = services.summarizer.account();
+            let account = services.summarizer.account().since(&before);
             done.requests = account.requests;
             done.warnings.extend(account.warning(services.summarizer.name()));
-            (summary, Extra { details: account.details(), usage: account.usage.map(Usage::to_json), ..Extra::default() })
+            (summary, extra_of(account))
         }
     };
-    let name = services.summarizer.name();
-    let note = (!extra.from_extension && name != "offline").then_some(name);
+    let name = if extra.details.contains_key("fallback") { "offline" } else { services.summarizer.name() };
+    let note = note_of(Some(name), &extra);
     let stamp = Stamp { now: &services.now, tokens_after: None, note };
     let (id, line) = branch::entry(session, plan, (from, to), &summary, &extra, stamp)?;
     let after = session.with_appended(&line)?;

@@ -11,10 +11,10 @@ use super::prune::prune_path;
 use super::receipt::{Action, Receipt};
 use super::replace::Replacement;
 use super::rewrite::{Archiving, Past, append, rewrite, write_unchanged};
-use super::snapcompact::{self, FramesJob};
-use super::words::{Words, count_after, test_delay, words};
+use super::snapcompact::{self, FramesJob, Printed};
+use super::words::{Words, count_after, extra_of, note_of, test_delay, words};
 use super::{RunError, Services, Target, until_it_holds};
-use crate::engine::compaction::{self, Plan, Stamp};
+use crate::engine::compaction::{self, Extra, Plan, Stamp};
 use crate::engine::cut::{Amounts, CutSettings};
 use crate::engine::prune::PruneSettings;
 use crate::engine::replace::ReplaceSettings;
@@ -25,7 +25,7 @@ use crate::models::Facts;
 use crate::session::edit::Edit;
 use crate::session::{Ix, Session};
 use crate::store::archive::Kind as ArchiveKind;
-use crate::summarize::{Summary, Usage};
+use crate::summarize::Summary;
 
 /// When a compaction is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -292,10 +292,7 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
                 given = Some(answer);
             }
             Verdict::Cancel => {
-                receipt.bytes.1 = Some(receipt.bytes.0);
-                receipt.action = Action::Refused;
-                receipt.reason = Some("cancelled");
-                receipt.why = Some("a hook cancelled it".to_owned());
+                receipt.cancelled();
                 let done = Done { plan: Some(plan), ..Done::without_plan(receipt, opened.session) };
                 return unchanged(job, done);
             }
@@ -314,23 +311,31 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         return unchanged(job, Done { plan: Some(plan), amounts, ..Done::without_plan(receipt, opened.session) });
     }
 
-    receipt.summarizer = framing.is_none().then(|| services.summarizer.name());
-    if dry && framing.is_none() && services.summarizer.sends() {
+    let printed = match framing.filter(|_| given.is_none()) {
+        Some(framing) => {
+            (services.progress)("printing");
+            print(session, &plan, framing, job.tokenizer, &mut receipt)?
+        }
+        None => None,
+    };
+    receipt.summarizer = printed.is_none().then(|| services.summarizer.name());
+    if dry && printed.is_none() && services.summarizer.sends() {
         // What a provider would say is not known, and it is not asked.
         receipt.action = Action::Compacted;
         return Ok(Some(Done { plan: Some(plan), amounts, ..Done::without_plan(receipt, opened.session) }));
     }
-    (services.progress)(if framing.is_some() { "printing" } else { "summarizing" });
+    if printed.is_none() {
+        (services.progress)("summarizing");
+    }
     test_delay();
     let mut message = None;
     let mut pictures = Vec::new();
-    let draft = match (given, framing) {
+    let draft = match (given, printed) {
         (Some(given), _) => {
             receipt.summarizer = Some("hook");
             hooked::given_draft(*given)
         }
-        (None, Some((frames, model, facts))) => {
-            let printed = snapcompact::print(session, &plan, frames, (&model, facts), job.tokenizer)?;
+        (None, Some(printed)) => {
             receipt.warnings.extend(printed.warnings);
             receipt.frames = Some(printed.report);
             message = printed.message;
@@ -354,20 +359,19 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
                 let last = plan.cut.first_kept.checked_sub(1).and_then(|at| plan.path.get(at));
                 draft.extra.replay_through = last.map(|ix| session.id(*ix).to_owned());
             }
-            draft.extra.details = account.details();
-            draft.extra.usage = account.usage.map(Usage::to_json);
-            draft.extra.preserve = account.preserve;
+            let replay_through = draft.extra.replay_through.take();
+            draft.extra = Extra { replay_through, ..extra_of(account) };
             draft.extra.preserve.extend(asked.preserve_data);
+            receipt.put_fallback(&mut draft.extra);
             draft
         }
     };
-    let made_by = receipt.summarizer.filter(|name| *name != "hook");
     let whole = draft.whole();
     let summary_tokens = job.tokenizer.count(&draft.stored(&plan.files));
     let summary = Some((whole, summary_tokens));
 
     (services.progress)("checking");
-    let note = made_by.filter(|name| *name != "offline" || draft.extra.details.contains_key("fallback"));
+    let note = note_of(receipt.summarizer, &draft.extra);
     let stamp = Stamp { now: &services.now, tokens_after: None, note };
     let (id, line) = compaction::entry(session, &plan, &draft, stamp)?;
     let after = session.with_appended(&line)?;
@@ -431,6 +435,26 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
     Ok(Some(Done { plan: Some(plan), amounts, summary, ..Done::without_plan(receipt, opened.session) }))
 }
 
+/// The plan's history on frames; `None`, said aloud, where it cannot be read on them and words may be made after all.
+///
+/// # Errors
+/// When it cannot be printed.
+fn print(
+    session: &Session,
+    plan: &Plan,
+    (frames, model, facts): (&FramesJob, String, Facts),
+    tokenizer: Tokenizer,
+    receipt: &mut Receipt,
+) -> Result<Option<Printed>, RunError> {
+    match snapcompact::print(session, plan, frames, (&model, facts), tokenizer) {
+        Err(RunError::Illegible { message, .. }) if frames.fall_back => {
+            receipt.no_frames(message);
+            Ok(None)
+        }
+        other => other.map(Some),
+    }
+}
+
 /// The frames job with the model that it is for; `None`, said aloud, where words are made after all.
 ///
 /// # Errors
@@ -457,8 +481,7 @@ fn framing<'j>(
                 ),
             });
         }
-        receipt.strategy = "context-full";
-        receipt.warnings.push(format!("the model {model} reads no pictures, so a summary is made and no frames"));
+        receipt.no_frames(format!("the model {model} reads no pictures"));
         return Ok(None);
     }
     Ok(Some((frames, model, facts)))

@@ -4,19 +4,21 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::compact::{CompactJob, Done};
+use super::hooked::{self, Asking, Verdict, WholeHistory};
 use super::open::Opened;
 use super::receipt::{Action, Receipt};
 use super::rewrite::write_to;
-use super::words::masked_lines;
+use super::words::{extra_of, masked_lines, note_of, test_delay};
 use super::{RunError, Services, Target};
 use crate::engine::replace::{Earlier, earlier};
 use crate::engine::serialize::select;
 use crate::engine::tokens::{Counter, Effort};
 use crate::engine::{compaction, files, handoff, usage};
+use crate::hooks::Compacting;
 use crate::session::{Ix, Kind, Session, Source};
 use crate::store::{Fingerprint, State, StoreError};
 use crate::summarize::{Purpose, Request, SummarizeError, Summary};
@@ -79,6 +81,31 @@ pub(super) fn attempt(
     if selection.told.is_empty() && previous.is_none() {
         return Ok(Tried::NoDocument);
     }
+    let touched = files::of_compaction(session, context.compaction, &messages)?;
+    let name = job.input.name();
+    let asking = Asking {
+        session,
+        path: &name,
+        reason: receipt.trigger.unwrap_or("manual"),
+        will_retry: receipt.will_retry,
+        strategy: receipt.strategy,
+        focus: job.focus.as_deref(),
+    };
+    let preparation = || {
+        asking.whole(&WholeHistory {
+            path,
+            told: &selection,
+            kept: Vec::new(),
+            tokens_before: estimate.reported.unwrap_or(estimate.context),
+            previous: previous.as_deref(),
+            files: touched.clone(),
+        })
+    };
+    let verdict = if receipt.dry_run { Verdict::GoOn } else { asking.before_compact(preparation, services)? };
+    if let Verdict::Cancel = verdict {
+        receipt.cancelled();
+        return Ok(Tried::Done(Box::new(Done::without_plan(receipt, session.clone()))));
+    }
     if receipt.dry_run && services.summarizer.sends() {
         receipt.action = Action::Compacted;
         let new_session = Some(NewSession { id, path: beside });
@@ -86,8 +113,12 @@ pub(super) fn attempt(
     }
 
     (services.progress)("summarizing");
-    let touched = files::of_compaction(session, context.compaction, &messages)?;
-    let lines = masked_lines(&job.context);
+    test_delay();
+    let asked = match &verdict {
+        Verdict::GoOn if !receipt.dry_run => asking.compacting(preparation, services)?,
+        _ => Compacting::default(),
+    };
+    let lines = masked_lines(&[job.context.as_slice(), &asked.context].concat());
     let request = Request {
         session,
         selection: &selection,
@@ -95,24 +126,35 @@ pub(super) fn attempt(
         previous: previous.as_deref(),
         kept: &[],
         turn: &[],
-        focus: job.focus.as_deref(),
-        prompt: None,
+        focus: job.focus.as_deref().or(asked.prompt.as_deref().filter(|_| !services.summarizer.sends())),
+        prompt: asked.prompt.as_deref(),
         context: &lines,
         budget: compaction::text_budget(job.summary_tokens, job.tokenizer, &touched),
         tokenizer: job.tokenizer,
     };
-    let summary = match services.summarizer.summarize(&request) {
-        Err(SummarizeError::Empty) => Summary::default(),
-        other => other?,
+    let (summary, extra) = match verdict {
+        Verdict::Given(given) => {
+            receipt.summarizer = Some("hook");
+            hooked::given_whole(*given)?
+        }
+        Verdict::GoOn | Verdict::Cancel => {
+            let summary = match services.summarizer.summarize(&request) {
+                Err(SummarizeError::Empty) => Summary::default(),
+                other => other?,
+            };
+            let account = services.summarizer.account();
+            receipt.made_by(services.summarizer.name(), &account);
+            (summary, extra_of(account))
+        }
     };
-    let account = services.summarizer.account();
-    receipt.made_by(services.summarizer.name(), &account);
     let document = files::strip_tags(&summary.text());
     if document.trim().is_empty() {
         return Ok(Tried::NoDocument);
     }
     let content = handoff::document(&document, &touched);
-    let (entry, bytes) = file(session, opened.print.as_ref(), &id, &content, &services.now)?;
+    let mut origin = Map::new();
+    extra.put_details(&mut origin, note_of(receipt.summarizer, &extra));
+    let (entry, bytes) = file(session, opened.print.as_ref(), &id, (&content, origin), &services.now)?;
     check(&bytes, &entry).map_err(RunError::Unsound)?;
     let counted = job.tokenizer.count(&content);
     receipt.counted.1 = Some(counted);
@@ -138,6 +180,10 @@ pub(super) fn attempt(
         Target::Nowhere => beside,
         Target::InPlace | Target::Stdout => None,
     };
+    if !receipt.dry_run {
+        let shown = path.as_ref().map(|path| path.display().to_string());
+        receipt.warnings.extend(hooked::handed_off(services, &name, (&id, shown.as_deref()), extra.from_extension));
+    }
     let tokens = job.tokenizer.count(&summary.text());
     let new_session = Some(NewSession { id, path });
     Ok(Tried::Done(Box::new(Done { summary: Some((summary, tokens)), new_session, ..Done::without_plan(receipt, session.clone()) })))
@@ -184,8 +230,14 @@ fn successor(print: &Fingerprint, id: &str) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// The new session: the id of its message, and its bytes.
-fn file(old: &Session, print: Option<&Fingerprint>, id: &str, content: &str, now: &str) -> io::Result<(String, Vec<u8>)> {
+/// The new session: the id of its message, and its bytes. `message` is what the message says, and what else its entry does.
+fn file(
+    old: &Session,
+    print: Option<&Fingerprint>,
+    id: &str,
+    (content, origin): (&str, Map<String, Value>),
+    now: &str,
+) -> io::Result<(String, Vec<u8>)> {
     let header = old.header()?;
     let parent = match print {
         Some(print) => Some(std::fs::canonicalize(&print.path)?.display().to_string()),
@@ -197,10 +249,13 @@ fn file(old: &Session, print: Option<&Fingerprint>, id: &str, content: &str, now
     }
     let digest = Sha256::new().chain_update(id).chain_update(content).finalize();
     let entry: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    let message = json!({
+    let mut message = json!({
         "type": "custom_message", "id": entry, "parentId": null, "timestamp": now, "customType": handoff::CUSTOM_TYPE, "content": content,
         "display": true,
     });
+    if let Some(message) = message.as_object_mut() {
+        message.extend(origin);
+    }
     Ok((entry, format!("{first}\n{message}\n").into_bytes()))
 }
 

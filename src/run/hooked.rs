@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::{RunError, Services};
 use crate::engine::branch::BranchPlan;
 use crate::engine::compaction::{Draft, Extra, Plan};
-use crate::engine::replace::ReplacePlan;
-use crate::engine::serialize::{Form, serialize};
+use crate::engine::files::Files;
+use crate::engine::serialize::{Form, Selection, serialize};
 use crate::hooks::{BeforeTree, Compacting, Event, Given, GivenSummary, HookError};
 use crate::session::{Ix, Session};
 use crate::summarize::{Line, Summary};
@@ -69,17 +69,16 @@ impl Asking<'_> {
         }))
     }
 
-    /// The same of a replaced history, which has no cut: what stays is listed.
-    pub(super) fn replacement(&self, plan: &ReplacePlan) -> Result<Value, RunError> {
+    /// The same where nothing is cut: a history that is replaced, or handed off.
+    pub(super) fn whole(&self, whole: &WholeHistory<'_>) -> Result<Value, RunError> {
         let session = self.session;
-        let kept: Vec<Ix> = plan.retained.iter().map(|item| item.entry).collect();
         Ok(json!({
-            "leafId": plan.path.last().map(|ix| session.id(*ix)), "firstKeptEntryId": null, "candidates": [], "isSplitTurn": false,
-            "messagesToSummarize": self.ids(&plan.input.told), "turnPrefixMessages": [], "keptMessages": self.ids(&kept),
-            "tokensBefore": plan.estimate.reported.unwrap_or(plan.estimate.context),
-            "previousSummary": plan.previous.as_ref().map(|text| Redactor::secrets().redact(text).text.into_owned()),
-            "fileOps": {"read": [], "modified": []},
-            "conversation": serialize(session, &plan.input, Form::default())?, "turnPrefix": "",
+            "leafId": whole.path.last().map(|ix| session.id(*ix)), "firstKeptEntryId": null, "candidates": [], "isSplitTurn": false,
+            "messagesToSummarize": self.ids(&whole.told.told), "turnPrefixMessages": [], "keptMessages": self.ids(&whole.kept),
+            "tokensBefore": whole.tokens_before,
+            "previousSummary": whole.previous.map(|text| Redactor::secrets().redact(text).text.into_owned()),
+            "fileOps": {"read": whole.files.only_read(), "modified": whole.files.changed()},
+            "conversation": serialize(session, whole.told, Form::default())?, "turnPrefix": "",
         }))
     }
 
@@ -134,6 +133,18 @@ impl Asking<'_> {
     }
 }
 
+/// A history of which nothing is cut off.
+pub(super) struct WholeHistory<'a> {
+    pub(super) path: &'a [Ix],
+    /// What is summarized.
+    pub(super) told: &'a Selection,
+    /// What stays.
+    pub(super) kept: Vec<Ix>,
+    pub(super) tokens_before: u64,
+    pub(super) previous: Option<&'a str>,
+    pub(super) files: Files,
+}
+
 /// What hooks say of a compaction.
 pub(super) enum Verdict {
     /// Nothing.
@@ -170,14 +181,13 @@ pub(super) fn given_draft(given: Given) -> Draft {
     }
 }
 
-/// The summary of a replaced history that a hook gave. There is no cut that it could move.
-pub(super) fn given_replacement(given: &Given) -> Result<Summary, RunError> {
+/// The summary of a whole history that a hook gave. There is no cut that it could move.
+pub(super) fn given_whole(given: Given) -> Result<(Summary, Extra), RunError> {
     if given.first_kept_entry_id.is_some() {
-        let what = "its answer cannot be used: a replaced history has no firstKeptEntryId".to_owned();
+        let what = "its answer cannot be used: where nothing is cut there is no firstKeptEntryId".to_owned();
         return Err(HookError { event: Event::BeforeCompact.name(), what }.into());
     }
-    let lines = text::strip(&given.summary).trim().lines().map(|text| Line { text: text.to_owned(), sources: Vec::new() }).collect();
-    Ok(Summary { lines, short: String::new() })
+    Ok(given_branch(GivenSummary { summary: given.summary, details: given.details }))
 }
 
 /// The words of a branch's summary that a hook gave.
@@ -199,6 +209,18 @@ pub(super) fn compacted(services: &Services<'_>, path: &str, line: &[u8], from_e
     let payload = json!({
         "schema": 1, "event": Event::Compacted.name(), "kind": "compaction", "path": path, "compactionEntry": entry,
         "fromExtension": from_extension,
+    });
+    services.hooks.compacted(&payload, services.note)
+}
+
+/// Tells hooks of a handoff: the message of the new session stands for the compaction's entry; gives warnings.
+pub(super) fn handed_off(services: &Services<'_>, path: &str, new: (&str, Option<&str>), from_extension: bool) -> Vec<String> {
+    if !services.hooks.has(Event::Compacted) {
+        return Vec::new();
+    }
+    let payload = json!({
+        "schema": 1, "event": Event::Compacted.name(), "kind": "handoff", "path": path, "compactionEntry": null,
+        "fromExtension": from_extension, "newSession": {"id": new.0, "path": new.1},
     });
     services.hooks.compacted(&payload, services.note)
 }

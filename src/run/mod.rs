@@ -151,6 +151,14 @@ pub enum RunError {
         /// How many there may be.
         limit: u64,
     },
+    /// Too much of a text would be unreadable on frames.
+    #[error("{message}")]
+    Illegible {
+        /// How much.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
     /// The request itself makes no sense for this session.
     #[error("{message}")]
     Refused {
@@ -184,7 +192,7 @@ impl RunError {
             RunError::Cut { .. } => "no_candidate",
             RunError::Damaged { code, .. } => code,
             RunError::OverLimit { .. } => "over_limit",
-            RunError::Refused { .. } => "refused",
+            RunError::Illegible { .. } | RunError::Refused { .. } => "refused",
             RunError::Restless => "changed",
             RunError::Unsound(_) => "unsound",
         }
@@ -204,7 +212,7 @@ impl RunError {
     pub fn hint(&self) -> Option<String> {
         match self {
             RunError::Store(error) => error.hint(),
-            RunError::Cut { hint, .. } | RunError::Damaged { hint, .. } => Some(hint.clone()),
+            RunError::Cut { hint, .. } | RunError::Damaged { hint, .. } | RunError::Illegible { hint, .. } => Some(hint.clone()),
             RunError::OverLimit { .. } => Some("nothing was written; allow more with --context-limit".to_owned()),
             RunError::Refused { hint, .. } => hint.clone(),
             RunError::Archive(ArchiveError::Missing { .. }) => {

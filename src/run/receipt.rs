@@ -1,7 +1,10 @@
 //! What a writer tells at the end: one receipt a session.
 
+use serde_json::json;
+
 use super::rewrite::Rewritten;
 use super::snapcompact::FramesReport;
+use crate::engine::compaction::Extra;
 use crate::engine::serialize::LeftOut;
 use crate::engine::trigger::Promoted;
 use crate::summarize::Account;
@@ -77,6 +80,8 @@ pub struct Receipt {
     pub dropped: Vec<(String, LeftOut)>,
     /// The frames, when history was put on them.
     pub frames: Option<FramesReport>,
+    /// Why there are none although they were asked for.
+    pub no_frames: Option<String>,
     /// Requests that were sent to a provider.
     pub requests: u64,
     /// The archive of the file that a migration replaced.
@@ -93,6 +98,31 @@ impl Receipt {
         self.bytes.1 = Some(written.bytes);
         self.archive_revision = written.revision;
         self.warnings.extend(written.warnings);
+    }
+
+    /// Takes down that a summary is made and no frames, which was allowed, and why.
+    pub(super) fn no_frames(&mut self, why: String) {
+        self.strategy = "context-full";
+        self.warnings.push(format!("{why}, so a summary is made and no frames"));
+        self.no_frames = Some(why);
+    }
+
+    /// Puts down in an entry that its strategy is not the one that was asked for.
+    pub(super) fn put_fallback(&self, extra: &mut Extra) {
+        let Some(why) = &self.no_frames else { return };
+        let mut fallback = json!({"to": "context-full", "reason": why});
+        if let (Some(of_words), Some(fallback)) = (extra.details.remove("fallback"), fallback.as_object_mut()) {
+            fallback.insert("summarizer".to_owned(), of_words);
+        }
+        extra.details.insert("fallback".to_owned(), fallback);
+    }
+
+    /// Takes down that a hook does not want it.
+    pub(super) fn cancelled(&mut self) {
+        self.bytes.1 = Some(self.bytes.0);
+        self.action = Action::Refused;
+        self.reason = Some("cancelled");
+        self.why = Some("a hook cancelled it".to_owned());
     }
 
     /// Takes down who made the words, when `asked` was asked for them.

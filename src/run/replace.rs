@@ -7,12 +7,13 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::compact::{CompactJob, Done};
-use super::hooked::{self, Asking, Verdict};
+use super::hooked::{self, Asking, Verdict, WholeHistory};
 use super::open::Opened;
 use super::receipt::{Action, Receipt};
 use super::rewrite::{Archiving, Past, REFERENCE_ROOM, Rewritten, no_worse, write_to, write_unchanged};
-use super::words::{count_after, masked_lines, test_delay};
+use super::words::{count_after, extra_of, masked_lines, note_of, test_delay};
 use super::{RunError, Services, Target};
+use crate::engine::files::Files;
 use crate::engine::replace::{self, ReplacePlan, ReplaceSettings};
 use crate::engine::tokens::{Counter, Effort};
 use crate::engine::usage;
@@ -63,7 +64,7 @@ pub(super) fn attempt(
     let estimate = usage::estimate(&mut counter, path, &context)?;
     // What a provider would say is not known to a dry run, and it is not asked.
     let silent = receipt.dry_run && services.summarizer.sends();
-    let mut score = |messages: &_| if silent { None } else { services.summarizer.relevance(session, messages) };
+    let mut score = |messages: &_| if silent { None } else { services.summarizer.relevance(session, path, messages) };
     let plan = replace::plan(session, path, context, estimate, settings, &mut score)?;
     let limit = settings.context_limit;
     let plan = plan.map_err(|over| RunError::OverLimit { what: "what has to stay has", tokens: over.retained, limit })?;
@@ -89,36 +90,49 @@ pub(super) fn attempt(
         strategy: receipt.strategy,
         focus: job.focus.as_deref(),
     };
-    let verdict = if receipt.dry_run { Verdict::GoOn } else { asking.before_compact(|| asking.replacement(&plan), services)? };
+    let preparation = || {
+        asking.whole(&WholeHistory {
+            path: &plan.path,
+            told: &plan.input,
+            kept: plan.retained.iter().map(|item| item.entry).collect(),
+            tokens_before: plan.estimate.reported.unwrap_or(plan.estimate.context),
+            previous: plan.previous.as_deref(),
+            files: Files::default(),
+        })
+    };
+    let verdict = if receipt.dry_run { Verdict::GoOn } else { asking.before_compact(preparation, services)? };
     (services.progress)("summarizing");
     test_delay();
+    let mut given_extra = None;
     let summary = match verdict {
         Verdict::Cancel => {
-            receipt.action = Action::Refused;
-            receipt.reason = Some("cancelled");
-            receipt.why = Some("a hook cancelled it".to_owned());
-            receipt.bytes.1 = Some(receipt.bytes.0);
+            receipt.cancelled();
             write_unchanged(&job.target, session)?;
             return Ok(Some(Done::without_plan(receipt, session.clone())));
         }
         Verdict::Given(given) => {
             receipt.summarizer = Some("hook");
-            hooked::given_replacement(&given)?
+            let (summary, extra) = hooked::given_whole(*given)?;
+            given_extra = Some(extra);
+            summary
         }
         Verdict::GoOn => {
-            let asked = if receipt.dry_run { Compacting::default() } else { asking.compacting(|| asking.replacement(&plan), services)? };
+            let asked = if receipt.dry_run { Compacting::default() } else { asking.compacting(preparation, services)? };
             words(job, services, session, &plan, &asked)?
         }
     };
     let account = services.summarizer.account();
     receipt.made_by(services.summarizer.name(), &account);
+    let extra = given_extra.unwrap_or_else(|| extra_of(account));
+    let mut origin = Map::new();
+    extra.put_details(&mut origin, note_of(receipt.summarizer, &extra));
     let reminder = replace::reminder(&summary.text());
     let tokens = plan.retained_tokens + replace::reminder_tokens(&reminder);
     if tokens > limit {
         return Err(RunError::OverLimit { what: "the replacement history would have", tokens, limit });
     }
     (services.progress)("checking");
-    let history = History::new(session, &plan, &reminder, &services.now)?;
+    let history = History::new(session, &plan, (&reminder, origin), &services.now)?;
     let after = history.predicted(session)?;
     history.check(session, &after).map_err(RunError::Unsound)?;
     let context = after.context(&after.active_path().entries)?;
@@ -194,7 +208,8 @@ struct History {
 }
 
 impl History {
-    fn new(session: &Session, plan: &ReplacePlan, reminder: &str, now: &str) -> io::Result<History> {
+    /// `reminder` is the text of the new reminder, and what else its entry says.
+    fn new(session: &Session, plan: &ReplacePlan, reminder: (&str, Map<String, Value>), now: &str) -> io::Result<History> {
         let migration = session.migration()?;
         let record = |ix: Ix| -> io::Result<Vec<u8>> {
             match migration.replaced.get(&ix) {
@@ -242,8 +257,10 @@ impl History {
             }
         }
         let ms = unix_ms(now).unwrap_or(0);
-        let message = json!({"role": "user", "content": [{"type": "text", "text": reminder}], "timestamp": ms});
-        history.make(session, "message", json!({ "message": message }))?;
+        let (text, mut members) = reminder;
+        let message = json!({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": ms});
+        members.insert("message".to_owned(), message);
+        history.make(session, "message", members.into())?;
         history.id = history.ids.last().cloned().unwrap_or_default();
         history.seen.push(history.id.clone());
         Ok(history)

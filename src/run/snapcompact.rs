@@ -244,7 +244,7 @@ pub(super) fn print(
     let mut warnings = Vec::new();
     let share = composed.printable.unreadable_share();
     if share > MOST_UNREADABLE && !job.allow_unreadable {
-        return Err(RunError::Refused {
+        return Err(RunError::Illegible {
             message: format!(
                 "{:.1} % of the text ({} of {} characters) cannot be drawn in the shape {} and would read as '?'",
                 share * 100.0,
@@ -252,7 +252,9 @@ pub(super) fn print(
                 composed.printable.printed,
                 composed.shape.unwrap_or(shape).name
             ),
-            hint: Some("use a shape with higher cells, such as --shape 8on16-bw, or say --allow-unreadable".to_owned()),
+            hint:
+                "use a shape with higher cells, such as --shape 8on16-bw, say --allow-unreadable, or --fallback context-full for a summary"
+                    .to_owned(),
         });
     }
     let shape = composed.shape.unwrap_or(shape);

@@ -3,10 +3,10 @@
 use std::io;
 
 use super::RunError;
-use crate::engine::compaction::{self, Draft, Plan};
+use crate::engine::compaction::{self, Draft, Extra, Plan};
 use crate::engine::tokens::{Counter, Tokenizer, of_message};
 use crate::session::{Context, Ix, Role, Session};
-use crate::summarize::{Purpose, Request, Summarizer, Summary};
+use crate::summarize::{Account, Purpose, Request, Summarizer, Summary, Usage};
 use crate::text::redact::Redactor;
 
 /// What the words of a plan depend on.
@@ -81,6 +81,16 @@ pub(super) fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer,
     };
     let prefix = split.then(|| summarizer.summarize(&prefix)).transpose()?;
     Ok(Draft { history, prefix, ..Draft::default() })
+}
+
+/// What an entry says of the words that a summarizer made.
+pub(super) fn extra_of(account: Account) -> Extra {
+    Extra { details: account.details(), usage: account.usage.map(Usage::to_json), preserve: account.preserve, ..Extra::default() }
+}
+
+/// The summarizer that an entry names: one other than the default, or the default in place of another.
+pub(super) fn note_of(summarizer: Option<&'static str>, extra: &Extra) -> Option<&'static str> {
+    summarizer.filter(|_| !extra.from_extension).filter(|name| *name != "offline" || extra.details.contains_key("fallback"))
 }
 
 /// Tokens of the predicted context; what is kept was mostly counted before.

@@ -4,6 +4,7 @@
 //! session, and every line knows which.
 
 pub mod choice;
+pub mod keys;
 pub mod offline;
 pub mod online;
 pub mod truncate;
@@ -108,8 +109,8 @@ pub trait Summarizer {
         Account::default()
     }
 
-    /// How much some messages matter to what comes next, from 0 to 1; `None` when it cannot tell.
-    fn relevance(&self, _session: &Session, _messages: &Selection) -> Option<f64> {
+    /// How much some messages of a path matter to what comes next, from 0 to 1; `None` when it cannot tell.
+    fn relevance(&self, _session: &Session, _path: &[Ix], _messages: &Selection) -> Option<f64> {
         None
     }
 }
@@ -130,6 +131,16 @@ pub struct Account {
 }
 
 impl Account {
+    /// The same without what was there `before`: what one of several summaries took.
+    #[must_use]
+    pub fn since(self, before: &Account) -> Account {
+        let usage = match (self.usage, before.usage) {
+            (Some(all), Some(earlier)) => Some(all.less(earlier)).filter(|usage| *usage != Usage::default()),
+            (all, _) => all,
+        };
+        Account { requests: self.requests.saturating_sub(before.requests), usage, ..self }
+    }
+
     /// Members of the entry's `details`.
     #[must_use]
     pub fn details(&self) -> Map<String, Value> {
@@ -171,6 +182,15 @@ impl Usage {
         self.output += other.output;
         self.cache_read += other.cache_read;
         self.cache_write += other.cache_write;
+    }
+
+    fn less(self, other: Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_sub(other.input),
+            output: self.output.saturating_sub(other.output),
+            cache_read: self.cache_read.saturating_sub(other.cache_read),
+            cache_write: self.cache_write.saturating_sub(other.cache_write),
+        }
     }
 
     /// The form in which agents store it; they add up the cost, which is not known here.

@@ -8,28 +8,37 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::serialize::{Form, RESULT_CHARS, Selection};
-use crate::session::{Block, Ix, Role, Session};
-use crate::text;
+use crate::engine::compaction;
+use crate::engine::serialize::{Form, Selection, clip_result, execution};
+use crate::export::mask::Mask;
+use crate::session::{Block, Ix, Json, Message, Role, Session};
+use crate::text::{self, Redactor};
 
 /// What one side said, and what it called.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Turn {
-    pub(super) is_assistant: bool,
-    pub(super) text: String,
-    pub(super) calls: Vec<Called>,
+    is_assistant: bool,
+    text: String,
+    calls: Vec<Called>,
+}
+
+impl Turn {
+    pub(super) fn of_person(text: String) -> Turn {
+        Turn { text, ..Turn::default() }
+    }
 }
 
 /// A call with its result.
 #[derive(Debug, PartialEq)]
-pub(super) struct Called {
+struct Called {
+    /// Ours: sessions name calls twice, and in characters that some providers do not take.
     id: String,
     name: String,
     args: Value,
     result: Option<String>,
 }
 
-/// The messages of a selection; results keep their first 2,000 characters.
+/// The messages of a selection; results keep their first `form.result_chars` characters.
 ///
 /// # Errors
 /// When an entry cannot be read.
@@ -37,37 +46,35 @@ pub(super) fn turns(session: &Session, selection: &Selection, form: Form) -> io:
     let mut turns: Vec<Turn> = Vec::new();
     // Where each call that waits for its result stands.
     let mut waiting: HashMap<String, (usize, usize)> = HashMap::new();
+    let mut calls = 0;
+    let mask = Mask::new(session, form.mask.then(Redactor::secrets));
     for ix in selection.told.iter().copied() {
         session.with_message(ix, |message| match message.role {
             Role::ToolResult => {
                 let id = message.call_id.as_deref().unwrap_or_default();
                 let place = waiting.remove(id).and_then(|(turn, call)| turns.get_mut(turn)?.calls.get_mut(call));
                 if let Some(call) = place {
-                    call.result = Some(clipped(&form.clean(&message.text())));
+                    call.result = Some(clip_result(&told(message, form), form.result_chars));
                 }
             }
             Role::Assistant => {
                 let mut turn = Turn { is_assistant: true, ..Turn::default() };
                 for block in &message.blocks {
                     match block {
-                        Block::Text(said) if !said.trim().is_empty() => join(&mut turn.text, &form.clean(said)),
+                        Block::Text(said) if !said.trim().is_empty() => join(&mut turn.text, &form.told(said)),
                         Block::Call(call) if selection.tells_call(session, ix, &call.id) => {
                             waiting.insert(call.id.clone().into_owned(), (turns.len(), turn.calls.len()));
-                            let args = serde_json::from_str(&form.clean(&call.args.to_text())).unwrap_or(Value::Null);
-                            let args = if args.is_object() { args } else { Value::Object(Map::new()) };
-                            turn.calls.push(Called { id: call.id.clone().into_owned(), name: form.clean(&call.name), args, result: None });
+                            calls += 1;
+                            let (id, name) = (format!("call_{calls}"), tool_name(&form.told(&call.name)));
+                            turn.calls.push(Called { id, name, args: args(&call.args, &mask), result: None });
                         }
                         _ => {}
                     }
                 }
                 turns.push(turn);
             }
-            Role::BashExecution | Role::PythonExecution => {
-                let command = form.clean(message.command.as_deref().unwrap_or_default());
-                let output = clipped(&form.clean(message.output.as_deref().unwrap_or_default()));
-                turns.push(Turn { text: format!("Ran `{command}`\n{output}"), ..Turn::default() });
-            }
-            _ => turns.push(Turn { text: form.clean(&message.text()), ..Turn::default() }),
+            Role::BashExecution | Role::PythonExecution => turns.push(Turn::of_person(execution(message, form))),
+            _ => turns.push(Turn::of_person(told(message, form))),
         })?;
     }
     for turn in &mut turns {
@@ -77,19 +84,46 @@ pub(super) fn turns(session: &Session, selection: &Selection, form: Form) -> io:
     Ok(turns)
 }
 
+/// The text of a message, its images by their types.
+fn told(message: &Message<'_>, form: Form) -> String {
+    let mut text = form.told(&message.text());
+    for block in &message.blocks {
+        if let Block::Image { mime, .. } = block {
+            join(&mut text, &format!("[Image: {mime}]"));
+        }
+    }
+    text
+}
+
+/// The arguments of a call without secrets and data URLs: value by value, so that they stay what they are.
+fn args(args: &Json<'_>, mask: &Mask<'_>) -> Value {
+    fn short(value: Value) -> Value {
+        match value {
+            Value::String(text) => text::elide_data_urls(&text).into_owned().into(),
+            Value::Array(items) => items.into_iter().map(short).collect(),
+            Value::Object(members) => members.into_iter().map(|(key, value)| (key, short(value))).collect(),
+            other => other,
+        }
+    }
+    let masked = mask.json(args).to_text();
+    match serde_json::from_str(&masked).map(short) {
+        Ok(Value::Object(members)) => Value::Object(members),
+        _ => Value::Object(Map::new()),
+    }
+}
+
+/// A tool's name as providers take it.
+fn tool_name(name: &str) -> String {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let name: String = name.chars().map(|c| if is_good(c) { c } else { '_' }).take(64).collect();
+    if name.is_empty() { "tool".to_owned() } else { name }
+}
+
 fn join(text: &mut String, more: &str) {
     if !text.is_empty() {
         text.push_str("\n\n");
     }
     text.push_str(more);
-}
-
-fn clipped(result: &str) -> String {
-    let clipped = text::clip_chars(result, RESULT_CHARS);
-    match clipped.left_out {
-        0 => clipped.head.to_owned(),
-        more => format!("{}\n\n[... {more} more characters truncated]", clipped.head),
-    }
 }
 
 /// Items of OpenAI's responses.
@@ -154,29 +188,82 @@ pub(super) fn anthropic(turns: &[Turn]) -> Vec<Value> {
     messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
 }
 
-/// The tools that a conversation calls, by name; what they take is not recorded, so anything is allowed.
-pub(super) fn tools(turns: &[Turn]) -> Vec<&str> {
-    let mut names: Vec<&str> = turns.iter().flat_map(|turn| &turn.calls).map(|call| call.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// A tool that a conversation may have called.
+#[derive(Debug, PartialEq)]
+pub(super) struct Tool {
+    name: String,
+    description: Option<String>,
+    /// What it takes; where that is not recorded, anything.
+    schema: Value,
 }
 
-/// The system prompt of a path: the text of its system messages, the latest of each kind.
+impl Tool {
+    /// As chat completions know it.
+    pub(super) fn chat(self) -> Value {
+        let mut function = Map::new();
+        function.insert("name".to_owned(), self.name.into());
+        function.extend(self.description.map(|text| ("description".to_owned(), text.into())));
+        function.insert("parameters".to_owned(), self.schema);
+        json!({"type": "function", "function": function})
+    }
+
+    /// As Anthropic knows it.
+    pub(super) fn anthropic(self) -> Value {
+        let mut tool = Map::new();
+        tool.insert("name".to_owned(), self.name.into());
+        tool.extend(self.description.map(|text| ("description".to_owned(), text.into())));
+        tool.insert("input_schema".to_owned(), self.schema);
+        tool.into()
+    }
+}
+
+/// The tools of a conversation by name: those that its system prompt records, and those that it calls.
+pub(super) fn tools(turns: &[Turn], recorded: &[Value]) -> Vec<Tool> {
+    let anything = || json!({"type": "object"});
+    let of_record = recorded.iter().filter_map(|tool| {
+        let text = |key: &str| tool.get(key).and_then(Value::as_str);
+        let name = tool_name(text("name").or(tool.as_str())?);
+        let schema = ["parameters", "inputSchema", "input_schema"].iter().find_map(|key| tool.get(key)).filter(|schema| schema.is_object());
+        Some(Tool { name, description: text("description").map(str::to_owned), schema: schema.cloned().unwrap_or_else(anything) })
+    });
+    let called = turns.iter().flat_map(|turn| &turn.calls);
+    let called = called.map(|call| Tool { name: call.name.clone(), description: None, schema: anything() });
+    let mut tools: Vec<Tool> = Vec::new();
+    for tool in of_record.chain(called) {
+        if tools.iter().all(|known| known.name != tool.name) {
+            tools.push(tool);
+        }
+    }
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    tools
+}
+
+/// What a path records of the system prompt.
+#[derive(Debug, Default)]
+pub(super) struct System {
+    /// Its text.
+    pub(super) text: String,
+    /// The tools, as they are recorded.
+    pub(super) tools: Vec<Value>,
+}
+
+/// The system prompt at the end of a path, as readers rebuild it.
 ///
 /// # Errors
 /// When an entry cannot be read.
-pub(super) fn system(session: &Session, path: &[Ix], form: Form) -> io::Result<String> {
-    let mut text = String::new();
-    for ix in path.iter().copied().filter(|ix| session[*ix].role == Role::System) {
-        session.with_message(ix, |message| {
-            let said = form.clean(&message.text());
-            if !said.trim().is_empty() {
-                join(&mut text, &said);
-            }
-        })?;
+pub(super) fn system(session: &Session, path: &[Ix], form: Form) -> io::Result<System> {
+    let Some(message) = compaction::system_message(session, path, "")? else { return Ok(System::default()) };
+    let mut text = form.told(message.get("content").and_then(Value::as_str).unwrap_or_default());
+    for section in message.get("sections").and_then(Value::as_object).into_iter().flatten() {
+        if let Some(section) = section.1.as_str().filter(|section| !section.trim().is_empty()) {
+            join(&mut text, &form.told(section));
+        }
     }
-    Ok(text)
+    let tools = message.get("toolsAdded").map(Value::to_string).unwrap_or_default();
+    let mask = Mask::new(session, form.mask.then(Redactor::secrets));
+    let tools = Json::parse(&tools).map(|tools| mask.json(&tools).to_text()).unwrap_or_default();
+    let tools = serde_json::from_str(&tools).unwrap_or_default();
+    Ok(System { text, tools })
 }
 
 #[cfg(test)]
@@ -189,6 +276,13 @@ mod tests {
         let session = Session::of_messages(messages);
         let path = session.active_path().entries;
         turns(&session, &select(&session, &path, &path), Form::default()).unwrap()
+    }
+
+    fn of_assistant(calls: &[(&str, Value)]) -> Vec<Turn> {
+        let call = |(name, args): &(&str, Value)| json!({"type": "toolCall", "id": "c", "name": name, "arguments": args}).to_string();
+        let calls: Vec<String> = calls.iter().map(call).collect();
+        let one = format!("{{\"role\":\"assistant\",\"content\":[{}]}}", calls.join(","));
+        told(&[&one, r#"{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"ok"}]}"#])
     }
 
     const CALLS: &[&str] = &[
@@ -210,7 +304,10 @@ mod tests {
         assert_eq!((&chat[1]["content"], &chat[5]["content"]), (&json!("one"), &json!("again")));
         assert_eq!(chat[0]["tool_calls"].as_array().unwrap().len(), 2);
         let all = json!([chat, responses(&turns), anthropic(&turns)]).to_string();
-        assert!(!all.contains("orphan") && !all.contains("\"open\""), "{all}");
+        assert!(!all.contains("orphan") && !all.contains("\"open\"") && all.contains("call_1"), "{all}");
+        // Ids are ours, because sessions use one twice.
+        assert_ne!(chat[0]["tool_calls"][0]["id"], chat[4]["tool_calls"][0]["id"]);
+        assert_eq!(chat[1]["tool_call_id"], chat[0]["tool_calls"][0]["id"]);
         let items = responses(&turns);
         let kinds: Vec<&str> = items.iter().map(|m| m["type"].as_str().unwrap()).collect();
         let (call, output) = ("function_call", "function_call_output");
@@ -225,6 +322,41 @@ mod tests {
         assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
         let kinds: Vec<&str> = messages[2]["content"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["tool_result", "tool_result", "text"]);
-        assert_eq!(tools(&turns), ["bash", "read"]);
+        let names: Vec<String> = tools(&turns, &[]).into_iter().map(|tool| tool.name).collect();
+        assert_eq!(names, ["bash", "read"]);
+    }
+
+    #[test]
+    fn arguments_are_masked_value_by_value_and_stay_objects() {
+        let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+        let url = format!("data:image/png;base64,{}", "A".repeat(4_000));
+        let args = json!({"command": format!("curl -H \"Authorization: Bearer {token}\" x"), "password": "hunter2pass",
+            "env": [{"name": "API_KEY", "value": "zq81kk20vv"}], "url": url, "n": 1.5, "text": "said \"so\""});
+        let turns = of_assistant(&[("mcp/fetch:it", args.clone())]);
+        let call = &turns[0].calls[0];
+        let sent = call.args.to_string();
+        for secret in [token.as_str(), "hunter2pass", "zq81kk20vv"] {
+            assert!(!sent.contains(secret), "{sent}");
+        }
+        assert!(sent.len() < 1_000 && call.args["command"].as_str().unwrap().starts_with("curl"), "{sent}");
+        assert_eq!((&call.args["n"], &call.args["text"], call.name.as_str()), (&args["n"], &args["text"], "mcp_fetch_it"));
+        // What is no object is none.
+        assert_eq!(of_assistant(&[("t", json!("text"))])[0].calls[0].args, json!({}));
+    }
+
+    #[test]
+    fn tools_are_those_of_the_prompt_and_those_that_are_called() {
+        let recorded = [
+            json!({"name": "read", "description": "reads", "parameters": {"type": "object", "properties": {"path": {}}}}),
+            json!("plain"),
+            json!({"name": "odd", "inputSchema": 3}),
+            json!(7),
+        ];
+        let tools = tools(&told(CALLS), &recorded);
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["bash", "odd", "plain", "read"]);
+        let read = tools.into_iter().nth(3).unwrap();
+        assert_eq!((read.description.as_deref(), &read.schema["properties"]), (Some("reads"), &json!({"path": {}})));
+        assert_eq!(read.anthropic()["input_schema"]["type"], "object");
     }
 }

@@ -1,10 +1,12 @@
 //! What a model is told: the texts of `prompts/`, filled in.
 
-use crate::engine::serialize::wrap;
+use crate::engine::serialize::{WRAPPERS, wrap};
 use crate::summarize::{Purpose, Request};
 
 /// What every request says first.
 pub(super) const SYSTEM: &str = include_str!("../prompts/system.md");
+/// What a conversation says first when its own system prompt is not recorded.
+pub(super) const AGENT: &str = include_str!("../prompts/agent.md");
 const FIRST: &str = include_str!("../prompts/first.md");
 const UPDATE: &str = include_str!("../prompts/update.md");
 const TURN_PREFIX: &str = include_str!("../prompts/turn-prefix.md");
@@ -26,7 +28,7 @@ pub(super) fn instruction(request: &Request<'_>, is_update: bool) -> String {
     let mut text = request.prompt.unwrap_or(ours).trim().replace("{budget}", &request.budget.to_string());
     if let Some(focus) = request.focus.filter(|focus| !focus.trim().is_empty()) {
         text.push_str("\n\nLook at this in particular: ");
-        text.push_str(focus.trim());
+        text.push_str(&crate::text::neutralize_tags(focus.trim(), WRAPPERS));
     }
     text
 }
@@ -38,7 +40,7 @@ pub(super) fn user(conversation: &str, previous: Option<&str>, context: &[String
 
 /// The request for one or two sentences about a summary.
 pub(super) fn short(summary: &str) -> String {
-    let summary = crate::text::neutralize_tags(summary, crate::engine::serialize::WRAPPERS);
+    let summary = crate::text::neutralize_tags(summary, WRAPPERS);
     format!("<summary>\n{summary}\n</summary>\n\n{}", SHORT.trim())
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::error::OnlineError;
 use super::http::{self, Call, Client, Failure, Reply};
 use crate::summarize::choice::{Choice, Kind};
+use crate::summarize::keys::{Keys, get};
 
 /// Requests that are under way side by side when nothing else is said.
 const SIDE_BY_SIDE: usize = 2;
@@ -19,6 +20,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 pub struct Provider {
     pub(super) choice: Choice,
     key: Option<String>,
+    /// All keys of the environment: none of them may come back in words.
+    keys: Keys,
     client: Client,
     /// Requests so far.
     sent: AtomicU64,
@@ -82,6 +85,7 @@ impl Provider {
         Ok(Provider {
             choice: choice.clone(),
             key,
+            keys: Keys::of(env),
             client,
             sent: AtomicU64::new(0),
             free: Mutex::new(jobs.unwrap_or(SIDE_BY_SIDE).max(1)),
@@ -118,12 +122,9 @@ impl Provider {
         }
     }
 
-    /// A text that may have come from outside, without the key.
+    /// A text that may have come from outside, without keys.
     pub(super) fn without_key(&self, text: &str) -> String {
-        match self.key.as_deref().filter(|key| key.len() > 3) {
-            Some(key) => text.replace(key, "[redacted key]"),
-            None => text.to_owned(),
-        }
+        self.keys.hide(text).into_owned()
     }
 
     /// Sends a request, again where that may help: only the status decides, never what the body says. `sending` is told
@@ -184,9 +185,13 @@ impl Provider {
         Place(self)
     }
 
+    /// Waits as long as somebody was asked to wait; others may be asked meanwhile.
     fn pause(&self) {
-        let until = *self.resume.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(left) = until.and_then(|until| until.checked_duration_since(Instant::now())) {
+        let left = || {
+            let until = *self.resume.lock().unwrap_or_else(PoisonError::into_inner);
+            until.and_then(|until| until.checked_duration_since(Instant::now())).filter(|left| !left.is_zero())
+        };
+        while let Some(left) = left() {
             thread::sleep(left);
         }
     }
@@ -196,6 +201,8 @@ impl Provider {
             Failure::Status { code, reason, retry_after, body } => {
                 Failure::Status { code, reason, retry_after, body: self.without_key(&body) }
             }
+            Failure::Dropped(why) => Failure::Dropped(self.without_key(&why)),
+            Failure::Connect(why) => Failure::Connect(self.without_key(&why)),
             other => other,
         }
     }
@@ -214,7 +221,7 @@ impl Drop for Place<'_> {
 /// The key: the program's own variable, or the provider's. A provider's key goes to another server only over a connection
 /// that nobody can listen to, or within this machine.
 fn key(choice: &Choice, env: &impl Fn(&str) -> Option<String>) -> Option<String> {
-    let get = |name: &str| env(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+    let get = |name: &str| get(env, name);
     let own = match choice.kind {
         Kind::Openai | Kind::OpenaiCompact => "OPENAI_API_KEY",
         Kind::Anthropic => "ANTHROPIC_API_KEY",

@@ -17,15 +17,8 @@ pub(super) struct Ask<'a> {
     pub(super) most: u64,
 }
 
-/// Words, and what they took.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Words {
-    pub(super) text: String,
-    pub(super) usage: Option<Usage>,
-}
-
-/// Reads the words of an answer, or says what is wrong with it.
-pub(super) type Read = fn(&Reply) -> Result<Words, String>;
+/// Reads the words of an answer, or says what is wrong with it; puts down what it took in either case.
+pub(super) type Read = fn(&Reply, &mut Option<Usage>) -> Result<String, String>;
 
 /// One message of a person.
 pub(super) fn user(text: &str) -> Value {
@@ -69,17 +62,18 @@ const CALLS: &str = "it calls a tool instead of summarizing";
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn openai_words(reply: &Reply) -> Result<Words, String> {
+pub(super) fn openai_words(reply: &Reply, usage: &mut Option<Usage>) -> Result<String, String> {
     let Some(events) = events(reply)? else {
         let value: Value = serde_json::from_str(&reply.body).map_err(|_| NO_JSON)?;
         said_error(&value)?;
+        *usage = value.get("usage").and_then(openai_usage);
         let choice = value.pointer("/choices/0").ok_or(OTHER_SHAPE)?;
         let message = choice.get("message").ok_or(OTHER_SHAPE)?;
         let text = content(message.get("content").unwrap_or(&Value::Null)).ok_or(OTHER_SHAPE)?;
         openai_end(choice.get("finish_reason").and_then(Value::as_str), calls(message))?;
-        return Ok(Words { text, usage: value.get("usage").and_then(openai_usage) });
+        return Ok(text);
     };
-    let (mut words, mut ended, mut done, mut called) = (Words::default(), None, false, false);
+    let (mut text, mut ended, mut done, mut called) = (String::new(), None, false, false);
     for event in events {
         let value = match event {
             Event::Done => {
@@ -89,10 +83,10 @@ pub(super) fn openai_words(reply: &Reply) -> Result<Words, String> {
             Event::Data(value) => value,
         };
         said_error(&value)?;
-        words.usage = value.get("usage").and_then(openai_usage).or(words.usage);
+        *usage = value.get("usage").and_then(openai_usage).or(*usage);
         let Some(choice) = value.pointer("/choices/0") else { continue };
         if let Some(delta) = choice.get("delta") {
-            words.text.push_str(&content(delta.get("content").unwrap_or(&Value::Null)).ok_or(OTHER_SHAPE)?);
+            text.push_str(&content(delta.get("content").unwrap_or(&Value::Null)).ok_or(OTHER_SHAPE)?);
             called |= calls(delta);
         }
         if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
@@ -103,7 +97,7 @@ pub(super) fn openai_words(reply: &Reply) -> Result<Words, String> {
     if ended.is_none() && !done {
         return Err(NO_END.to_owned());
     }
-    Ok(words)
+    Ok(text)
 }
 
 fn openai_end(reason: Option<&str>, called: bool) -> Result<(), String> {
@@ -149,17 +143,17 @@ fn openai_usage(usage: &Value) -> Option<Usage> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn anthropic_words(reply: &Reply) -> Result<Words, String> {
+pub(super) fn anthropic_words(reply: &Reply, usage: &mut Option<Usage>) -> Result<String, String> {
     let Some(events) = events(reply)? else {
         let value: Value = serde_json::from_str(&reply.body).map_err(|_| NO_JSON)?;
         said_error(&value)?;
+        *usage = value.get("usage").map(anthropic_usage);
         let blocks = value.get("content").and_then(Value::as_array).ok_or(OTHER_SHAPE)?;
         let called = blocks.iter().any(|block| block.get("type").and_then(Value::as_str) == Some("tool_use"));
         anthropic_end(value.get("stop_reason").and_then(Value::as_str), called)?;
-        let text = content(&Value::Array(blocks.clone())).ok_or(OTHER_SHAPE)?;
-        return Ok(Words { text, usage: value.get("usage").map(anthropic_usage) });
+        return content(&Value::Array(blocks.clone())).ok_or(OTHER_SHAPE.to_owned());
     };
-    let (mut words, mut usage, mut reason, mut ended, mut called) = (Words::default(), None::<Usage>, None, false, false);
+    let (mut text, mut reason, mut ended, mut called) = (String::new(), None, false, false);
     let mut any = false;
     for event in events {
         let Event::Data(value) = event else { continue };
@@ -167,16 +161,16 @@ pub(super) fn anthropic_words(reply: &Reply) -> Result<Words, String> {
         match value.get("type").and_then(Value::as_str) {
             Some("message_start") => {
                 any = true;
-                usage = value.pointer("/message/usage").map(anthropic_usage);
+                *usage = value.pointer("/message/usage").map(anthropic_usage);
             }
             Some("content_block_start") => {
                 called |= value.pointer("/content_block/type").and_then(Value::as_str) == Some("tool_use");
-                words.text.push_str(value.pointer("/content_block/text").and_then(Value::as_str).unwrap_or_default());
+                text.push_str(value.pointer("/content_block/text").and_then(Value::as_str).unwrap_or_default());
             }
-            Some("content_block_delta") => words.text.push_str(value.pointer("/delta/text").and_then(Value::as_str).unwrap_or_default()),
+            Some("content_block_delta") => text.push_str(value.pointer("/delta/text").and_then(Value::as_str).unwrap_or_default()),
             Some("message_delta") => {
                 reason = value.pointer("/delta/stop_reason").and_then(Value::as_str).map(str::to_owned).or(reason);
-                if let (Some(usage), Some(output)) = (&mut usage, value.pointer("/usage/output_tokens").and_then(Value::as_u64)) {
+                if let (Some(usage), Some(output)) = (usage.as_mut(), value.pointer("/usage/output_tokens").and_then(Value::as_u64)) {
                     usage.output = output;
                 }
             }
@@ -191,8 +185,7 @@ pub(super) fn anthropic_words(reply: &Reply) -> Result<Words, String> {
     if !ended {
         return Err(NO_END.to_owned());
     }
-    words.usage = usage;
-    Ok(words)
+    Ok(text)
 }
 
 fn anthropic_end(reason: Option<&str>, called: bool) -> Result<(), String> {
@@ -219,31 +212,34 @@ fn anthropic_usage(usage: &Value) -> Usage {
 ///
 /// # Errors
 /// What is wrong with them.
-pub(super) fn endpoint_words(reply: &Reply) -> Result<Words, String> {
+pub(super) fn endpoint_words(reply: &Reply, usage: &mut Option<Usage>) -> Result<String, String> {
     let value: Value = serde_json::from_str(&reply.body).map_err(|_| NO_JSON)?;
+    said_error(&value)?;
+    *usage = value.get("usage").and_then(openai_usage);
     let text = value.get("summary").and_then(Value::as_str).ok_or("it has no summary: {\"summary\": \"…\"} is wanted")?;
     match value.get("finish_reason").or_else(|| value.get("stop_reason")).and_then(Value::as_str) {
         Some("length" | "max_tokens") => return Err(CUT_OFF.to_owned()),
         Some("tool_calls" | "tool_use") => return Err(CALLS.to_owned()),
         _ => {}
     }
-    Ok(Words { text: text.to_owned(), usage: value.get("usage").and_then(openai_usage) })
+    Ok(text.to_owned())
 }
 
 /// What a provider's own compaction left: the history that it replays.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn compact_output(reply: &Reply) -> Result<(Vec<Value>, Value, Option<Usage>), String> {
+pub(super) fn compact_output(reply: &Reply, usage: &mut Option<Usage>) -> Result<(Vec<Value>, Value), String> {
     let value: Value = serde_json::from_str(&reply.body).map_err(|_| NO_JSON)?;
     said_error(&value)?;
+    *usage = value.get("usage").and_then(openai_usage);
     let output = value.get("output").and_then(Value::as_array).ok_or(OTHER_SHAPE)?;
     let is_item = |item: &&Value| {
         let kind = item.get("type").and_then(Value::as_str);
         (kind == Some("compaction") && item.get("encrypted_content").is_some_and(Value::is_string)) || kind == Some("compaction_summary")
     };
     let item = output.iter().rev().find(is_item).ok_or("it holds no compaction")?;
-    Ok((output.clone(), item.clone(), value.get("usage").and_then(openai_usage)))
+    Ok((output.clone(), item.clone()))
 }
 
 /// A provider may answer an error with a good status, or in the middle of a stream.
@@ -290,6 +286,16 @@ mod tests {
         Reply { content_type: kind.to_owned(), body: body.to_owned() }
     }
 
+    fn openai(reply: &Reply) -> (Result<String, String>, Option<Usage>) {
+        let mut usage = None;
+        (openai_words(reply, &mut usage), usage)
+    }
+
+    fn anthropic(reply: &Reply) -> (Result<String, String>, Option<Usage>) {
+        let mut usage = None;
+        (anthropic_words(reply, &mut usage), usage)
+    }
+
     fn stream(events: &[Value], end: &str) -> Reply {
         let mut body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         body.push_str(end);
@@ -299,20 +305,20 @@ mod tests {
     #[test]
     fn chat_completions_are_read_whole_and_streamed() {
         let usage = json!({"prompt_tokens": 12, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}});
-        let want = Words { text: "ab".to_owned(), usage: Some(Usage { input: 10, output: 3, cache_read: 2, cache_write: 0 }) };
+        let want = (Ok("ab".to_owned()), Some(Usage { input: 10, output: 3, cache_read: 2, cache_write: 0 }));
         let whole = json!({"choices": [{"message": {"content": "ab"}, "finish_reason": "stop"}], "usage": usage});
-        assert_eq!(openai_words(&reply("application/json", &whole.to_string())), Ok(want));
+        assert_eq!(openai(&reply("application/json", &whole.to_string())), want);
         let parts = [
             json!({"choices": [{"delta": {"role": "assistant", "content": "a"}, "finish_reason": null}]}),
             json!({"choices": [{"delta": {"content": "b"}, "finish_reason": null}], "usage": null}),
             json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
             json!({"choices": [], "usage": usage}),
         ];
-        assert_eq!(openai_words(&stream(&parts, "data: [DONE]\n\n")).unwrap().text, "ab");
-        assert_eq!(openai_words(&stream(&parts, "")).unwrap().usage.unwrap().input, 10);
-        assert_eq!(openai_words(&stream(&parts[..2], "")), Err(NO_END.to_owned()));
-        assert_eq!(openai_words(&stream(&parts[..2], "data: [DONE]")), Err(NO_END.to_owned()));
-        assert_eq!(openai_words(&stream(&parts[..2], "data: [DONE]\n\n")).unwrap().text, "ab");
+        assert_eq!(openai(&stream(&parts, "data: [DONE]\n\n")), want);
+        assert_eq!(openai(&stream(&parts, "")), want);
+        assert_eq!(openai(&stream(&parts[..2], "")).0, Err(NO_END.to_owned()));
+        assert_eq!(openai(&stream(&parts[..2], "data: [DONE]")).0, Err(NO_END.to_owned()));
+        assert_eq!(openai(&stream(&parts[..2], "data: [DONE]\n\n")).0.unwrap(), "ab");
     }
 
     #[test]
@@ -330,7 +336,7 @@ mod tests {
             (reply("text/event-stream", "data: {nonsense\n\n"), "no JSON"),
         ];
         for (reply, want) in rows {
-            assert!(openai_words(&reply).unwrap_err().contains(want), "{reply:?}");
+            assert!(openai(&reply).0.unwrap_err().contains(want), "{reply:?}");
         }
     }
 
@@ -338,8 +344,8 @@ mod tests {
     fn messages_are_read_whole_and_streamed() {
         let whole = json!({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "ab"}], "stop_reason": "end_turn",
             "usage": {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 7}});
-        let words = anthropic_words(&reply("application/json", &whole.to_string())).unwrap();
-        assert_eq!((words.text.as_str(), words.usage.unwrap().cache_read), ("ab", 7));
+        let (text, usage) = anthropic(&reply("application/json", &whole.to_string()));
+        assert_eq!((text.as_deref(), usage.unwrap().cache_read), (Ok("ab"), 7));
         let parts = [
             json!({"type": "message_start", "message": {"usage": {"input_tokens": 5, "output_tokens": 1}}}),
             json!({"type": "content_block_start", "content_block": {"type": "text", "text": ""}}),
@@ -348,23 +354,56 @@ mod tests {
             json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}),
             json!({"type": "message_stop"}),
         ];
-        let words = anthropic_words(&stream(&parts, "")).unwrap();
-        assert_eq!((words.text.as_str(), words.usage.unwrap().output), ("ab", 9));
-        assert_eq!(anthropic_words(&stream(&parts[..5], "")), Err(NO_END.to_owned()));
+        let (text, usage) = anthropic(&stream(&parts, ""));
+        assert_eq!((text.as_deref(), usage.unwrap().output), (Ok("ab"), 9));
+        assert_eq!(anthropic(&stream(&parts[..5], "")).0, Err(NO_END.to_owned()));
         for (reason, want) in [("max_tokens", "cut off"), ("tool_use", "calls a tool"), ("refusal", "refusal")] {
             let mut parts = parts.clone();
             parts[4] = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
-            assert!(anthropic_words(&stream(&parts, "")).unwrap_err().contains(want), "{reason}");
+            assert!(anthropic(&stream(&parts, "")).0.unwrap_err().contains(want), "{reason}");
         }
-        assert!(anthropic_words(&reply("application/json", "{}")).unwrap_err().contains("another shape"));
-        assert!(anthropic_words(&stream(&[json!({"x": 1})], "")).unwrap_err().contains("another shape"));
+        assert!(anthropic(&reply("application/json", "{}")).0.unwrap_err().contains("another shape"));
+        assert!(anthropic(&stream(&[json!({"x": 1})], "")).0.unwrap_err().contains("another shape"));
     }
 
     #[test]
     fn a_compaction_must_be_in_what_compacts() {
         let good = json!({"output": [{"type": "message"}, {"type": "compaction", "encrypted_content": "x"}], "usage": {"input_tokens": 3}});
-        let (output, item, usage) = compact_output(&reply("application/json", &good.to_string())).unwrap();
+        let mut usage = None;
+        let (output, item) = compact_output(&reply("application/json", &good.to_string()), &mut usage).unwrap();
         assert_eq!((output.len(), &item["encrypted_content"], usage.unwrap().input), (2, &json!("x"), 3));
-        assert!(compact_output(&reply("application/json", r#"{"output":[{"type":"message"}]}"#)).is_err());
+        let none = reply("application/json", r#"{"output":[{"type":"message"}],"usage":{"input_tokens":4}}"#);
+        assert!(compact_output(&none, &mut usage).is_err() && usage.unwrap().input == 4);
+    }
+
+    #[test]
+    fn what_an_answer_took_is_known_even_when_it_is_no_good() {
+        let usage = json!({"prompt_tokens": 12, "completion_tokens": 3});
+        let cut = json!({"choices": [{"message": {"content": "a"}, "finish_reason": "length"}], "usage": usage});
+        let (text, took) = openai(&reply("application/json", &cut.to_string()));
+        assert!(text.is_err() && took.unwrap().input == 12);
+        let mut took = None;
+        let cut = json!({"summary": "a", "finish_reason": "length", "usage": usage});
+        assert!(endpoint_words(&reply("application/json", &cut.to_string()), &mut took).unwrap_err().contains("cut off"));
+        assert_eq!(took.unwrap().output, 3);
+        let cut = json!({"content": [], "stop_reason": "max_tokens", "usage": {"input_tokens": 7}});
+        let (text, took) = anthropic(&reply("application/json", &cut.to_string()));
+        assert!(text.is_err() && took.unwrap().input == 7);
+    }
+
+    #[test]
+    fn an_endpoint_gives_a_summary_or_says_why_not() {
+        let read = |body: &str| endpoint_words(&reply("application/json", body), &mut None);
+        assert_eq!(read(r#"{"summary":"a"}"#).as_deref(), Ok("a"));
+        for (body, want) in [
+            (r#"{"error":{"message":"no room"}}"#, "no room"),
+            (r#"{"error":"no room"}"#, "no room"),
+            (r#"{"summary":7}"#, "it has no summary"),
+            ("[]", "it has no summary"),
+            ("<html>", "no JSON"),
+            (r#"{"summary":"a","stop_reason":"tool_use"}"#, "calls a tool"),
+        ] {
+            assert!(read(body).unwrap_err().contains(want), "{body}");
+        }
     }
 }
