@@ -124,10 +124,18 @@ proptest! {
         let (now, tokens_now, texts_now) = context(&after, &after.active_path().entries);
         prop_assert_eq!(&items, &now);
         let told: i64 = plan.freed.iter().map(|f| f.tokens).sum();
-        if results.results.is_empty() {
+        // Where ids of calls come again, a result that went may have been all that answered a later call of its id, which readers
+        // then leave out.
+        let partial = |session: &Session| {
+            let context = session.context(&session.active_path().entries).unwrap();
+            context.items.iter().map(|item| item.partial).collect::<Vec<bool>>()
+        };
+        let same_calls = partial(&before) == partial(&after);
+        prop_assert!(same_calls || settings.summarized);
+        if results.results.is_empty() && same_calls {
             prop_assert_eq!(tokens - tokens_now, told);
         }
-        let changes_text = settings.images.is_some() || settings.args || settings.max_result.is_some() || settings.dedupe || prunes;
+        let changes_text = !same_calls || settings.images.is_some() || settings.args || settings.max_result.is_some() || settings.dedupe || prunes;
         if !changes_text {
             prop_assert_eq!(texts, texts_now);
         }
