@@ -100,10 +100,10 @@ pub fn svg(curve: &Curve, marks: Marks, title: &str, alone: bool) -> String {
         );
     }
     if let Some((_, to)) = marks.cut {
-        let (x, anchor) = (x(to), if x(to) > WIDTH - 140.0 { "end" } else { "start" });
+        let (x, anchor) = (x(to), if x(to) > WIDTH / 2.0 { "end" } else { "start" });
         let _ = write!(
             out,
-            "<g><title>the next compaction would cut here</title><line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{above}\" y2=\"{0:.1}\" stroke=\"#d97706\" stroke-width=\"1.5\" stroke-dasharray=\"3 3\"/><text x=\"{1:.1}\" y=\"{2:.1}\" text-anchor=\"{anchor}\" class=\"n\" fill=\"#92400e\">next cut</text></g>",
+            "<g><title>the next compaction would cut here</title><line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{above}\" y2=\"{0:.1}\" stroke=\"#d97706\" stroke-width=\"1.5\" stroke-dasharray=\"3 3\"/><text x=\"{1:.1}\" y=\"{2:.1}\" text-anchor=\"{anchor}\" class=\"n\" fill=\"#92400e\">next cut; what is shaded would be summarized</text></g>",
             HEIGHT - below,
             x + if anchor == "end" { -4.0 } else { 4.0 },
             HEIGHT - below - 6.0

@@ -89,20 +89,18 @@ pub fn page(name: &str, report: &Report, window: &Window, redactor: &Redactor) -
     let mask = Mask::new(&report.session, Some(redactor));
     let title = title(report, &mask);
     let style = format!("{STYLE}{OWN_STYLE}");
+    let mut tables =
+        vec![kinds(report, &mask), prune(report, &mask), compactions(report, &mask), branches(report, &mask), largest(report, &mask)];
+    // What is wrong comes first, that nothing is wrong last.
+    let wrong = report.problems.as_ref().is_some_and(|list| !list.is_empty());
+    tables.insert(if wrong { 0 } else { tables.len() }, problems(report, &mask));
     let page = Page {
         policy: policy(&style, ""),
         rows: about(name, report, &mask),
         facts: facts(report, window),
         chart: drawn(report, window, &title, false),
         verdict: verdict(report, window),
-        tables: vec![
-            kinds(report, &mask),
-            prune(report, &mask),
-            compactions(report, &mask),
-            branches(report, &mask),
-            problems(report, &mask),
-            largest(report, &mask),
-        ],
+        tables,
         title,
         style,
     };
@@ -114,6 +112,9 @@ fn about(name: &str, report: &Report, mask: &Mask<'_>) -> Vec<(&'static str, Str
     if let Some(overview) = &report.overview {
         rows.extend(overview.header.cwd.as_deref().map(|cwd| ("Folder", mask.line(cwd, 300))));
         rows.extend(overview.header.timestamp.as_deref().map(|t| ("Begun", mask.line(t, 40))));
+        let leaf = report.path.leaf().map_or_else(|| "nothing".to_owned(), |leaf| mask.whole(report.session.id(leaf)));
+        let (path, total) = (report.path.entries.len() as u64, overview.shape.total as u64);
+        rows.push(("Path", format!("{} of {} entries, to {leaf}", grouped(path), grouped(total))));
         rows.extend(overview.model.as_deref().map(|model| ("Model", mask.line(model, 80))));
     }
     rows.push(("Agent", report.session.owner().name().to_owned()));
@@ -150,7 +151,11 @@ fn facts(report: &Report, window: &Window) -> Vec<Fact> {
         more: format!("{} entries, {} lines", grouped(entries as u64), grouped(report.session.lines().into())),
     });
     if let Some(plan) = &report.prune {
-        let more = if plan.worth_it { format!("from {} results", plan.results.len()) } else { "less than pruning must save".to_owned() };
+        let more = match (plan.worth_it, plan.saved) {
+            (true, _) => format!("from {} results", plan.results.len()),
+            (false, 0) => "there is nothing to prune".to_owned(),
+            (false, _) => "less than pruning must save".to_owned(),
+        };
         out.push(Fact { class: "", value: grouped(plan.saved), name: "tokens that prune would free", more });
     }
     if let Some(list) = &report.problems {
@@ -160,7 +165,13 @@ fn facts(report: &Report, window: &Window) -> Vec<Fact> {
             (0, n) => ("warn", n.to_string()),
             (_, n) => ("bad", n.to_string()),
         };
-        out.push(Fact { class, value, name: "problems", more: format!("{errors} errors, {} warnings", list.len() - errors) });
+        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let more = if list.is_empty() {
+            "nothing is wrong".to_owned()
+        } else {
+            format!("{}, {}", count(errors, "error"), count(list.len() - errors, "warning"))
+        };
+        out.push(Fact { class, value, name: if list.len() == 1 { "problem" } else { "problems" }, more });
     }
     out
 }
@@ -183,7 +194,13 @@ fn verdict(report: &Report, window: &Window) -> String {
         Some(Err(nothing)) => format!(" There is nothing to compact: {}.", nothing.text()),
         None => String::new(),
     };
-    format!("{state}{next}")
+    let errors = report.problems.iter().flatten().filter(|p| p.severity == Severity::Error).count();
+    let wrong = match errors {
+        0 => "",
+        1 => " One error is to be mended first: see Problems.",
+        _ => " Some errors are to be mended first: see Problems.",
+    };
+    format!("{state}{next}{wrong}")
 }
 
 fn kinds(report: &Report, mask: &Mask<'_>) -> Table {

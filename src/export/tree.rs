@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::Row;
-use crate::session::{Ix, Path, Session};
+use crate::session::{Ix, Kind, Path, Session};
 
 /// The entries of a path.
 #[must_use]
@@ -37,7 +37,30 @@ pub fn tree_rows(session: &Session, path: &Path) -> Vec<Row> {
     let rest = session.nodes().map(|(entry, _)| entry).filter(|entry| !seen.contains(entry));
     rows.extend(rest.map(|entry| Row { entry, depth: 0, on_path: on_path.contains(&entry), begins: 0 }));
     count(&mut rows);
+    said(session, &mut rows);
     rows
+}
+
+/// Moves the count of a branch to the first of its entries that says something: labels and settings are no beginning.
+fn said(session: &Session, rows: &mut [Row]) {
+    let says = |row: &Row| session[row.entry].is_message() || matches!(session[row.entry].kind, Kind::Compaction | Kind::BranchSummary);
+    let first: Vec<(usize, usize, usize)> = rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.begins > 0 && !says(row))
+        .filter_map(|(at, row)| {
+            let mut inside = rows.get(at..at + row.begins)?.iter().enumerate();
+            let (skip, _) = inside.find(|(_, other)| other.depth == row.depth && says(other))?;
+            Some((at, at + skip, row.begins))
+        })
+        .collect();
+    for (from, to, begins) in first {
+        for (at, count) in [(from, 0), (to, begins)] {
+            if let Some(row) = rows.get_mut(at) {
+                row.begins = count;
+            }
+        }
+    }
 }
 
 /// Counts the entries of each branch: those from its first one on, until it or one above it ends.

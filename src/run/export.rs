@@ -218,6 +218,11 @@ impl Folder {
         if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file()) && fs::read(&path).is_ok_and(|there| there == *bytes) {
             return Ok(());
         }
+        // A link would be followed, to wherever it leads.
+        if fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_file()) {
+            let source = io::Error::other("what is in its place is no file");
+            return Err(store::StoreError::Io { path, doing: "write the image", source });
+        }
         store::create(&path, self.overwrite, &mut |out| out.write_all(bytes)).map(drop)
     }
 }

@@ -40,6 +40,7 @@ mod run;
 mod server;
 #[path = "../common/sessions.rs"]
 mod sessions;
+mod shown;
 mod size;
 mod tree;
 mod values;
