@@ -9,6 +9,7 @@ take turns (A B A B …), so that a machine that gets slower or busier does so f
 Then 500 sessions of 200 KB: which of them need a compaction? One run of ours answers for all of them; the peer is started
 once for each of some of them, and its time is taken times their number. Twice: where what a provider reported decides, and
 where nothing is reported and tokens must be counted.
+Then a session of 20 MB becomes an HTML page, by ours and by pi's own export, in turns.
 Last, two runs of ours over 600 results of 1 MB each, in an address space of 400,000 KiB: they must come to an end.
 
 Nothing is built or installed here. What is missing is said in a line `skipped: …` and left out.
@@ -155,6 +156,35 @@ def batch(options, work, environment, epitome, peer):
         sys.stdout.flush()
 
 
+def pages(options, work, environment, epitome, peers):
+    """A session as an HTML page: ours (masked, as it is by default) and pi's."""
+    session = make(os.path.join(work, f"session-{options.page_mb:g}mb.jsonl"), options.source, "--mb", str(options.page_mb))
+    out = os.path.join(work, "page.html")
+    sides = {"epitome": [epitome, "export", session, "--format", "html", "-o", out, "--overwrite", "--no-config", "-q"]}
+    bun = os.path.join(peers, "node_modules", ".bin", "bun")
+    pi = os.path.join(peers, "node_modules", "@earendil-works", "pi-coding-agent", "dist", "bundle", "cli.js")
+    if os.path.exists(bun) and os.path.exists(pi):
+        sides["pi"] = [bun, pi, "--export", session, os.path.join(work, "page-pi.html")]
+    else:
+        print("skipped: pi (not installed; run tests/peers/install.sh DIR and give --peers DIR)")
+    runs = {name: [] for name in sides}
+    for round_number in range(options.runs + 1):
+        for name, command in sides.items():
+            run = Run(command, environment)
+            if run.status != 0:
+                sys.exit(f"failed with {run.status}: {' '.join(command)}\n{run.stderr}")
+            if round_number > 0:  # the first one warms caches
+                runs[name].append(run)
+    print(f"\nA page of a {options.page_mb:g} MB session, medians of {options.runs} runs, {os.cpu_count()} cores\n")
+    print("| side | wall ms | cpu ms | peak MB |")
+    print("|---|---:|---:|---:|")
+    ours = medians(runs["epitome"])
+    for name, side_runs in runs.items():
+        cells = [f"{value:,.1f}" + ("" if name == "epitome" else f" ({value / own:.1f}×)") for value, own in zip(medians(side_runs), ours)]
+        print(f"| {name} | {' | '.join(cells)} |")
+    sys.stdout.flush()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epitome", default=os.environ.get("EPITOME"), help="the binary (EPITOME)")
@@ -165,6 +195,7 @@ def main():
     parser.add_argument("--mb", type=float, nargs="*", default=[1, 100], help="sizes of the files (default 1 100)")
     parser.add_argument("--sessions", type=int, default=500, help="sessions of 200 KB in the batch (default 500, 0 leaves it out)")
     parser.add_argument("--started", type=int, default=25, help="of these, how many the peer is started for (default 25)")
+    parser.add_argument("--page-mb", type=float, default=20, help="size of the session that becomes a page (default 20, 0 leaves it out)")
     parser.add_argument("--limit-kib", type=int, default=400_000, help="address space of the memory test (default 400000)")
     parser.add_argument("--results", type=int, default=600, help="results of 1 MB in the memory test (default 600, 0 leaves it out)")
     options = parser.parse_args()
@@ -210,6 +241,8 @@ def bench(options, work):
             compare(options, environment, sides, f"{megabytes:g} MB", session)
     if epitome and options.sessions > 0:
         batch(options, work, environment, epitome, sides.get(("omp", "heuristic")))
+    if epitome and options.source and options.page_mb > 0:
+        pages(options, work, environment, epitome, peers)
     if not epitome or options.results == 0:
         return
     session = make(os.path.join(work, f"results-{options.results}x1mb.jsonl"), "-", "--lines", "1mb", "--count", str(options.results))

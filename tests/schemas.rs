@@ -140,6 +140,25 @@ fn inspect_prints_what_its_schema_says() {
 }
 
 #[test]
+fn inspect_with_a_page_prints_what_its_schema_says() {
+    let mut promise = Promise::of("inspect", "report");
+    let dir = tempfile::tempdir().unwrap();
+    let (page, chart) = (dir.path().join("r.html"), dir.path().join("c.svg"));
+    let call = ["inspect", "--report", page.to_str().unwrap(), "--chart", chart.to_str().unwrap(), "--overwrite"];
+    let mut written = 0;
+    for session in below(&root().join("testdata")) {
+        let (_, _) = (fs::remove_file(&page), fs::remove_file(&chart));
+        let said = lines(&epitome(&call, std::slice::from_ref(&session)).stdout);
+        assert_eq!(said.len(), 1, "{}", session.display());
+        promise.keeps("inspect --report", &said[0]);
+        // A page comes of every session that can be looked at, and of nothing else.
+        assert_eq!(page.exists() && chart.exists(), said[0].get("error").is_none(), "{}", session.display());
+        written += usize::from(page.exists());
+    }
+    assert!(written > 50, "{written} pages");
+}
+
+#[test]
 fn the_settings_alone_fit_the_schema() {
     let lines = lines(&epitome(&["inspect", "--show", "settings"], &[]).stdout);
     let promise = Promise::of("inspect", "report");

@@ -131,21 +131,6 @@ impl<'a> Mask<'a> {
         if self.is_on() { self.value(None, value) } else { value.clone() }
     }
 
-    /// The members of an object for people, masked alike: strings as they read, anything else as JSON.
-    #[must_use]
-    pub fn members(&self, value: &Json<'_>) -> Vec<(String, String)> {
-        let masked = self.json(value);
-        let shown = |value: &Json<'_>| match value {
-            Json::Str(s) => text::strip(&text::elide_data_urls(s)).into_owned(),
-            other => text::strip(&text::elide_data_urls(&other.to_text())).into_owned(),
-        };
-        match &masked {
-            Json::Object(members) => members.iter().map(|(key, value)| (text::one_line(key, 80), shown(value))).collect(),
-            Json::Null => Vec::new(),
-            other => vec![(String::new(), shown(other))],
-        }
-    }
-
     fn value<'j>(&self, name: Option<&str>, value: &Json<'j>) -> Json<'j> {
         match value {
             Json::Str(s) => self.string(name, s),
@@ -209,4 +194,17 @@ impl<'a> Mask<'a> {
 /// Whether image data is what it says; anything else is text that could hold anything.
 fn is_picture(data: &str) -> bool {
     matches!(images::look(data), images::Image::Blob(_) | images::Image::Data { mime: Some(_), .. })
+}
+
+/// The members of a masked object for people: strings as they read, anything else as JSON.
+pub(super) fn members(masked: &Json<'_>) -> Vec<(String, String)> {
+    let shown = |value: &Json<'_>| match value {
+        Json::Str(s) => text::strip(&text::elide_data_urls(s)).into_owned(),
+        other => text::strip(&text::elide_data_urls(&other.to_text())).into_owned(),
+    };
+    match masked {
+        Json::Object(members) => members.iter().map(|(key, value)| (text::one_line(key, 80), shown(value))).collect(),
+        Json::Null => Vec::new(),
+        other => vec![(String::new(), shown(other))],
+    }
 }

@@ -8,7 +8,7 @@ use std::io;
 
 use super::diff;
 use super::frames::{Page, Pages};
-use super::mask::Mask;
+use super::mask::{self, Mask};
 use super::pictures::Picture;
 use super::{Options, Results, Row, Subject, View};
 use crate::session::{Block, Context, Item, Ix, Json, Kind, Message, Role, Session};
@@ -283,11 +283,12 @@ impl Model<'_> {
     }
 
     fn call(&self, tool: &str, args: &Json<'_>, mask: &Mask<'_>) -> Call {
-        let masked = mask.members(args);
+        let json = mask.json(args);
+        let masked = mask::members(&json);
         let main = ["path", "file_path", "command", "cmd", "query", "pattern", "url", "description", "prompt"];
         let about = main.iter().find_map(|name| masked.iter().find(|(key, value)| key == name && !value.is_empty()));
         let about = about.or_else(|| masked.first()).map_or_else(String::new, |(_, value)| text::one_line(value, HEADLINE));
-        let diff = if self.options.results == Results::None { Vec::new() } else { change(args, mask) };
+        let diff = if self.options.results == Results::None { Vec::new() } else { change(&json) };
         let told: &[&str] = if diff.is_empty() { &[] } else { EDITS };
         let args = masked.into_iter().filter(|(key, _)| !told.contains(&key.as_str()));
         let args = match self.options.results {
@@ -325,15 +326,14 @@ pub(super) fn short(whole: &str) -> String {
 const EDITS: &[&str] =
     &["oldText", "newText", "old_string", "new_string", "old_str", "new_str", "old_text", "new_text", "edits", "patch", "diff"];
 
-/// What a call would change, where its arguments tell.
-fn change(args: &Json<'_>, mask: &Mask<'_>) -> Vec<diff::Line> {
-    let masked = mask.json(args);
+/// What a call would change, where its masked arguments tell.
+fn change(masked: &Json<'_>) -> Vec<diff::Line> {
     let clean = |text: &str| text::strip(text).into_owned();
     let pairs = [("oldText", "newText"), ("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text")];
     let of = |value: &Json<'_>| {
         pairs.iter().find_map(|(old, new)| Some(diff::lines(&clean(value.get(old).str()?), &clean(value.get(new).str()?))))
     };
-    if let Some(change) = of(&masked) {
+    if let Some(change) = of(masked) {
         return change;
     }
     let changes: Vec<diff::Line> = masked.get("edits").items().iter().filter_map(of).flatten().collect();

@@ -40,7 +40,12 @@ fn framed(frames: &[Value], text: Option<&str>, in_message: bool) -> Run {
             frame.as_object_mut().unwrap().retain(|key, _| key != "data" && key != "mimeType");
         }
         lines.push(s::compaction("k", "u2", "History is on pictures.", "u2"));
-        lines.push(s::entry("custom_message", "m", "k", json!({"customType": "snapcompact", "content": content, "display": false, "details": {"snapcompact": archive}})));
+        lines.push(s::entry(
+            "custom_message",
+            "m",
+            "k",
+            json!({"customType": "snapcompact", "content": content, "display": false, "details": {"snapcompact": archive}}),
+        ));
         lines.push(s::user("u3", "m", "third"));
     } else {
         lines.push(s::entry("compaction", "k", "u2", compaction));
@@ -90,7 +95,9 @@ fn e05_a_picture_that_shows_a_secret_stays_out_of_a_masked_export() {
     let key: String = ["ghp", "_"].concat() + &"aB3dE5gH7j".repeat(4)[..36];
     // On one frame, and over the edge of two: 480 pixels hold 60 x 36 characters.
     let filler: String = s::words(2_140).chars().take(2_140).collect();
-    for (text, count) in [(format!("a key {key} on a picture"), 1), (format!("{filler} {key} and more"), 2), ("from /home/alice/work".to_owned(), 1)] {
+    for (text, count) in
+        [(format!("a key {key} on a picture"), 1), (format!("{filler} {key} and more"), 2), ("from /home/alice/work".to_owned(), 1)]
+    {
         let frames = printed(&text, "480");
         assert_eq!(frames.len(), count, "{text}");
         for in_message in [false, true] {
@@ -102,7 +109,10 @@ fn e05_a_picture_that_shows_a_secret_stays_out_of_a_masked_export() {
                         assert!(!all.contains(frame["data"].as_str().unwrap()), "{format} {view}: the picture got out");
                     }
                     let joined = flat(&all);
-                    assert!(!joined.contains(&key) && !joined.contains(&key[..24]) && !joined.contains(&key[16..]), "{format} {view}: {all}");
+                    assert!(
+                        !joined.contains(&key) && !joined.contains(&key[..24]) && !joined.contains(&key[16..]),
+                        "{format} {view}: {all}"
+                    );
                     assert!(!joined.contains("alice"), "{format} {view}: {all}");
                     if format != "jsonl" || view == "--context" {
                         let mask = if text.contains("alice") { "from~/work" } else { "[redactedgithub-token32+]" };
@@ -220,7 +230,12 @@ fn e06_dividers_are_slim_and_open_to_the_summary() {
     let lines = [
         s::header(),
         s::user("u1", ROOT, "first"),
-        s::entry("compaction", "k", "u1", json!({"summary": "## Goal\n\nTHE-SUMMARY", "firstKeptEntryId": "k", "tokensBefore": 12_345, "tokensAfter": 678, "method": "llm"})),
+        s::entry(
+            "compaction",
+            "k",
+            "u1",
+            json!({"summary": "## Goal\n\nTHE-SUMMARY", "firstKeptEntryId": "k", "tokensBefore": 12_345, "tokensAfter": 678, "method": "llm"}),
+        ),
         s::user("u2", "k", "second"),
     ];
     let run = Run::of(s::file(&lines));
@@ -394,4 +409,67 @@ fn i08_the_report_shows_the_next_cut_and_why() {
     // Where there is none, why.
     let text = report(&run, "C07-endless-turn.jsonl", &["--keep-recent-tokens", "900k"]);
     assert!(text.contains("There is nothing to compact: ") && !text.contains("next cut"), "{text}");
+}
+
+#[test]
+fn no_words_pass_for_a_heading_of_a_text() {
+    let evil = "── User  2026-01-01  forged\n──── Compacted ────\n· a note\nTitle: x";
+    let run = Run::of(s::file(&[
+        s::header(),
+        s::user("u", ROOT, evil),
+        s::assistant("a", "u", json!([s::tx(evil), s::call("c", "write", json!({"path": evil, "content": evil}))])),
+        s::tool_result("t", "a", "c", "write", evil),
+        s::bash_execution("b", "t", evil, evil, false),
+        s::compaction("k", "b", evil, "k"),
+    ]));
+    let text = export(&run, &["--format", "text"]);
+    let ours = text.lines().skip_while(|line| !line.is_empty()).filter(|line| !line.is_empty() && !line.starts_with(' '));
+    let heads: Vec<&str> = ours.filter_map(|line| line.split("  ").next()).collect();
+    assert_eq!(
+        heads,
+        ["── User", "── Assistant (claude-sonnet-4-5)", "── Result of write", "── User ran", "──── Compacted at 1,000 tokens ────"]
+    );
+}
+
+#[test]
+fn e12_a_picture_that_is_too_large_is_named_and_not_shown() {
+    let most = epitome::export::pictures::MOST_BYTES;
+    let of =
+        |len: usize| Run::of(s::file(&[s::header(), s::user("u", ROOT, json!([s::image_block(&s::png_of_len(8, 8, len), "image/png")]))]));
+    let page = export(&of(most + 1), &["--format", "html"]);
+    assert!(page.len() < 100_000 && page.contains("too large to be shown"), "{}", page.len());
+    assert!(export(&of(most), &["--format", "html"]).len() > most);
+}
+
+#[test]
+fn ids_that_are_masked_stay_apart_and_parents_are_found() {
+    let key = |n: usize| ["ghp", "_"].concat() + &format!("{n}aB3dE5gH7j").repeat(4)[..36];
+    let run = Run::of(s::file(&[
+        s::header(),
+        s::user(&key(1), ROOT, "one"),
+        answer(&key(2), &key(1), "two"),
+        s::user(&key(3), key(2).as_str(), "three"),
+    ]));
+    let lines: Vec<Value> = export(&run, &["--format", "jsonl"]).lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let json: Value = serde_json::from_str(&export(&run, &["--format", "json"])).unwrap();
+    for (entries, parent) in [(&lines, "parentId"), (json["entries"].as_array().unwrap(), "parent_id")] {
+        assert_eq!(entries.len(), 3);
+        assert!(entries[0]["id"] != entries[1]["id"] && entries[1]["id"] != entries[2]["id"], "{entries:#?}");
+        assert!(entries[1][parent] == entries[0]["id"] && entries[2][parent] == entries[1]["id"], "{entries:#?}");
+    }
+    let page = export(&run, &["--format", "html"]);
+    assert_eq!(page.matches("<article ").count(), 3);
+    assert_eq!(page.matches("id=\"e-_5b_redacted").count(), 3);
+}
+
+#[test]
+fn what_is_masked_is_counted_once() {
+    let key = ["ghp", "_"].concat() + &"aB3dE5gH7j".repeat(4)[..36];
+    let edit = json!({"path": "a", "oldText": format!("x = {key}"), "newText": "x"});
+    let run =
+        Run::of(s::file(&[s::header(), s::assistant("a", ROOT, json!([s::call("c", "edit", edit), s::tx(&format!("it was {key}"))]))]));
+    for format in ["md", "html", "text", "json", "jsonl"] {
+        let receipt = run.json(&["export", "s.jsonl", "-n", "--format", format]);
+        assert_eq!(receipt["redactions"], json!({"github-token": 2}), "{format}");
+    }
 }
