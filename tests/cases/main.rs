@@ -26,6 +26,7 @@ mod handoff;
 mod hooks;
 mod inspect;
 mod kills;
+mod masked;
 mod obstacles;
 mod online;
 mod provider;
