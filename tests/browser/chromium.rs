@@ -95,8 +95,8 @@ impl Browser {
         Some(browser)
     }
 
-    /// Sends a command and waits for its answer.
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a command and waits for its answer, which may be an error.
+    fn call(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let mut command = json!({"id": self.next, "method": method, "params": params});
         if !self.session.is_empty() {
@@ -104,7 +104,12 @@ impl Browser {
         }
         self.input.write_all(format!("{command}\0").as_bytes()).unwrap();
         let id = self.next;
-        let answer = self.wait(method, |message| message["id"] == id);
+        self.wait(method, |message| message["id"] == id)
+    }
+
+    /// Sends a command that must succeed.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.call(method, params);
         assert!(answer.get("error").is_none(), "{method}: {}", answer["error"]);
         answer["result"].clone()
     }
@@ -137,14 +142,26 @@ impl Browser {
     /// Opens a file, with an anchor or without, and waits until it is loaded. Forgets what happened before.
     pub(crate) fn open(&mut self, file: &Path, anchor: &str) {
         self.media("screen", "light");
-        self.ask("Page.navigate", json!({"url": "about:blank"}));
-        self.eval("new Promise(done => setTimeout(done, 50))");
+        self.go("about:blank");
         self.events.clear();
-        self.ask("Page.navigate", json!({"url": format!("file://{}{anchor}", file.display())}));
-        if !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
-            self.wait("load", |message| message["method"] == "Page.loadEventFired");
-        }
+        self.go(&format!("file://{}{anchor}", file.display()));
         self.settle();
+    }
+
+    /// Goes to an address and waits until it is loaded.
+    pub(crate) fn go(&mut self, url: &str) {
+        self.ask("Page.navigate", json!({"url": url}));
+        self.until(&format!("location.href === {} && document.readyState === 'complete'", json!(url)));
+    }
+
+    /// Waits until a script says true.
+    pub(crate) fn until(&mut self, script: &str) {
+        let end = Instant::now() + PATIENCE;
+        // While a page is left for another one there is nobody to answer.
+        while self.call("Runtime.evaluate", json!({"expression": script}))["result"]["result"]["value"] != true {
+            assert!(Instant::now() < end, "never true: {script}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits for two frames to be drawn.

@@ -25,7 +25,8 @@ fn e05_a_secret_in_any_field_of_any_entry_gets_out_in_no_format() {
             json!({"type": "session", "version": 3, "id": s, "timestamp": s, "cwd": format!("/w/{s}"), "title": s, "parentSession": s})
                 .to_string();
         let all = json!({"summary": s, "shortSummary": s, "fromId": s, "firstKeptEntryId": s, "method": s, "details": {"readFiles": [s], s: 1}, "preserveData": {"snapcompact": {"text": s, "textHead": s, "textTail": s, "frames": [{"data": s, "mimeType": s, "cols": 1, "rows": 1, "chars": 1}]}}, "tokensBefore": 1});
-        let mut lines = vec![sessions::title_slot(s, s), header, sessions::user("u", ROOT, json!([sessions::tx(s), image, {"type": s, s: s}]))];
+        let mut lines =
+            vec![sessions::title_slot(s, s), header, sessions::user("u", ROOT, json!([sessions::tx(s), image, {"type": s, s: s}]))];
         let mut parent = "u".to_owned();
         let mut put = |line: &dyn Fn(&str, &str) -> String| {
             let id = format!("x{}", lines.len());
