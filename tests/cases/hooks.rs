@@ -7,14 +7,14 @@ use crate::sessions as s;
 use crate::{answer, turns};
 
 /// A session that compacts with a small budget: six turns.
-fn long() -> Vec<u8> {
+pub(crate) fn long() -> Vec<u8> {
     let mut lines = vec![s::header()];
     turns(&mut lines, None, 0, 6, 2_000);
     s::file(&lines)
 }
 
 /// A - B - C and A - D.
-fn fork() -> Vec<u8> {
+pub(crate) fn fork() -> Vec<u8> {
     s::file(&[
         s::header(),
         s::user("a", s::ROOT, "ask"),
@@ -42,40 +42,12 @@ fn payload(run: &Run, name: &str) -> Value {
 }
 
 /// A payload or an answer holds to its schema.
-fn holds(schema: &str, value: &Value) {
+pub(crate) fn holds(schema: &str, value: &Value) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/schemas").join(schema);
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let wrong: Vec<String> = validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(wrong.is_empty(), "{wrong:#?}\n{value:#}");
-}
-
-#[test]
-fn hooks_that_fail_before_the_write_stop_it() {
-    let events =
-        [("session_before_compact", COMPACT, long()), ("session.compacting", COMPACT, long()), ("session_before_tree", BRANCH, fork())];
-    let bad = [
-        ("garbage", "echo no json at all", "it is no JSON object"),
-        ("a misspelt member", r#"echo '{"cancle":true}'"#, "unknown field"),
-        ("half an answer", r#"printf '{"cancel":tr'"#, "its answer cannot be used"),
-        ("exit 1", "echo '{}'; exit 1", "exit code 1"),
-        ("a time-out", "sleep 30", "it took longer than 0.3 s"),
-        ("huge output", "head -c 9000000 /dev/zero | tr '\\0' x", "it printed more than"),
-    ];
-    for (event, args, session) in events {
-        for (what, command, said) in bad {
-            let run = Run::of(&session);
-            let args = [args, &["--hook-timeout", if what == "a time-out" { "300ms" } else { "20s" }, "--json"]].concat();
-            let out = hooked(&run, &args, &[format!("{event}={command}")]);
-            assert_eq!(out.code, 1, "{event}, {what}: {out}");
-            assert_eq!(out.json()["error"]["code"], "hook", "{event}, {what}");
-            let message = out.json()["error"]["message"].as_str().unwrap().to_owned();
-            assert!(message.contains(said) && message.contains(event), "{event}, {what}: {message}");
-            assert!(out.stderr().contains("hint: "), "{out}");
-            assert!(run.bytes("s.jsonl") == session, "{event}, {what}: the session changed");
-            assert_eq!(run.names(), ["s.jsonl"]);
-        }
-    }
 }
 
 #[test]
@@ -93,29 +65,6 @@ fn cancelling_writes_nothing_and_is_no_failure() {
     let run = Run::of(long());
     assert_eq!(hooked(&run, COMPACT, &["session.compacting=echo '{\"cancel\":true}'".to_owned()]).code, 1);
     assert!(run.bytes("s.jsonl") == long());
-}
-
-#[test]
-fn hooks_that_fail_after_the_write_are_warnings() {
-    for (what, command) in [
-        ("garbage", "echo no json"),
-        ("exit 1", "exit 1"),
-        ("a time-out", "sleep 30"),
-        ("huge output", "head -c 9000000 /dev/zero | tr '\\0' x"),
-    ] {
-        for strict in [false, true] {
-            let run = Run::of(long());
-            let mut args = [COMPACT, &["--json", "--hook-timeout", if what == "a time-out" { "300ms" } else { "20s" }]].concat();
-            if strict {
-                args.push("--strict-hooks");
-            }
-            let out = hooked(&run, &args, &[format!("session_compact={command}")]);
-            assert_eq!(out.code, i32::from(strict), "{what}: {out}");
-            assert_eq!(out.json()["action"], "compacted");
-            assert!(out.json()["warnings"].to_string().contains("the hook session_compact failed"), "{what}: {out}");
-            assert!(run.bytes("s.jsonl").len() > long().len());
-        }
-    }
 }
 
 #[test]
@@ -259,20 +208,6 @@ fn a_replaced_history_is_told() {
     let out = hooked(&run, &[&prune[..], &["--strict-hooks"]].concat(), &["session_compact=exit 2".to_owned()]);
     assert_eq!(out.code, 1, "{out}");
     assert!(out.stderr().contains("exit code 2") && run.text("s.jsonl").contains("[Superseded"), "{out}");
-}
-
-#[test]
-fn a_dry_run_runs_no_hook_and_nothing_is_locked_while_one_runs() {
-    let run = Run::of(long());
-    let mark = ["session_before_compact", "session.compacting", "session_compact"].map(|event| format!("{event}=touch {event}.ran"));
-    hooked(&run, &[COMPACT, &["-n"]].concat(), &mark).ok();
-    assert_eq!(run.names(), ["s.jsonl"]);
-    // The hook takes the locks of the session itself, which it could not while we held them.
-    let locks = "test ! -e .s.jsonl.lock || exit 7; python3 -c \"import fcntl; fcntl.flock(open('.s.jsonl.lock.os', 'w'), fcntl.LOCK_EX | fcntl.LOCK_NB)\"";
-    for event in ["session_before_compact", "session.compacting", "session_compact"] {
-        let run = Run::of(long());
-        hooked(&run, &[COMPACT, &["--strict-hooks"]].concat(), &[format!("{event}={locks}")]).ok();
-    }
 }
 
 #[test]

@@ -15,18 +15,23 @@ mod batches;
 mod beside;
 mod branch;
 mod carried;
+mod clients;
 mod compact_prune;
 mod counts;
 mod cut;
 mod damage;
 mod export;
+mod fallback;
 mod frames;
 mod growth;
 mod handoff;
+mod handoff_online;
+mod hook_matrix;
 mod hooks;
 mod inspect;
 mod kills;
 mod masked;
+mod matrix;
 mod obstacles;
 mod online;
 mod provider;
@@ -37,6 +42,7 @@ mod revisions;
 mod rewrites;
 #[path = "../common/run.rs"]
 mod run;
+mod secrets;
 #[path = "../common/server.rs"]
 mod server;
 #[path = "../common/sessions.rs"]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::online::{COMPACT, Client, GOOD, go, long, split_turn};
+use crate::clients::{COMPACT, Client, GOOD, compacted, go, long, split_turn};
 use crate::run::Run;
 use crate::server::{Answer, Got, Server, json as ok, status};
 use crate::sessions as s;
@@ -11,13 +11,6 @@ use crate::turns;
 fn args(server: &Server) -> Vec<String> {
     let base = format!("{}/v1", server.address);
     ["--summarizer", "openai-compact", "--summarizer-model", "m-1", "--base-url", &base].map(str::to_owned).to_vec()
-}
-
-fn compacted() -> Answer {
-    ok(&json!({"output": [
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept by the provider"}]},
-        {"type": "compaction", "encrypted_content": "OPAQUE"},
-    ], "usage": {"input_tokens": 70, "output_tokens": 5}}))
 }
 
 /// Every output has its call before it, and every call its output.
@@ -124,6 +117,39 @@ fn a_split_turn_is_replayed_whole() {
     server.got().iter().for_each(paired);
 }
 
+#[test]
+fn a_session_that_grows_meanwhile_is_compacted_anew() {
+    let run = Run::of(long());
+    let path = run.path("s.jsonl");
+    let server = Server::with(move |at, _| {
+        if at == 0 {
+            use std::io::Write;
+            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            writeln!(file, "{}", s::user("late", "a7", "LATE-WORD")).unwrap();
+        }
+        compacted()
+    });
+    let receipt = go(&run, COMPACT, &args(&server), &[("OPENAI_API_KEY", "k-1")]).ok().json();
+    let got = server.got();
+    assert_eq!((got.len(), &receipt["requests"], &run.last("s.jsonl")["parentId"]), (2, &json!(2), &json!("late")));
+    // What the first plan gave is not what the second one goes on from.
+    assert!(got.iter().all(|got| !got.raw.contains("OPAQUE")));
+    // What both took is recorded.
+    assert_eq!(run.last("s.jsonl")["usage"]["totalTokens"], 150);
+}
+
+#[test]
+fn a_conversation_that_is_larger_than_a_request_may_be_is_told_in_parts() {
+    let server = Server::new(vec![Client::Openai.says(GOOD, "stop")]);
+    let run = Run::of(long());
+    let out = go(&run, &[COMPACT, &["--max-input-tokens", "4000"]].concat(), &args(&server), &[]).ok();
+    let got = server.got();
+    assert!(got.len() > 3 && got.iter().all(|got| got.path.ends_with("/chat/completions")), "{out}");
+    let fallback = run.last("s.jsonl")["details"]["fallback"].clone();
+    assert_eq!(fallback["to"], "openai");
+    assert!(fallback["reason"].as_str().unwrap().contains("a request may have 4000"), "{fallback}");
+}
+
 /// A session to be replaced: turns with calls, and reminders.
 fn replaceable() -> Vec<u8> {
     let mut lines = vec![s::header()];
@@ -167,6 +193,12 @@ fn answers_about_a_replaced_history_are_asked_for_again_and_then_in_halves() {
     let out = go(&run, REPLACE, &Client::Openai.args(&server), &[]);
     assert_eq!((out.code, server.got().len()), (1, 9), "{out}");
     assert!(server.got()[6].raw.contains("ANSWER-5") && run.bytes("s.jsonl") == replaceable());
+    // Of a history in parts, only the part that failed is asked for again.
+    let server = Server::with(move |at, _| if at == 1 { bad() } else { good(at) });
+    let out = go(&Run::of(replaceable()), &[REPLACE, &["--max-input-tokens", "2400"]].concat(), &Client::Openai.args(&server), &[]).ok();
+    let got = server.got();
+    assert!(got.len() > 3 && got[1].raw == got[2].raw && got[2].raw != got[3].raw, "{} requests: {out}", got.len());
+    assert!(got[3].raw.contains("ANSWER-2") && out.json()["requests"] == got.len());
     // Other errors are not asked about again.
     let server = Server::new(vec![status(400, "{}")]);
     assert_eq!(go(&Run::of(replaceable()), REPLACE, &Client::Openai.args(&server), &[]).code, 1);

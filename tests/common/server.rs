@@ -20,6 +20,8 @@ pub enum Answer {
     Never,
     /// The connection is closed without an answer.
     Drop,
+    /// The beginning of an answer that said how long it would be; then the connection is closed.
+    Half,
     /// These bytes of a stream; then the connection is closed.
     Cut(String),
     /// These bytes of a stream; then nothing, for a minute.
@@ -156,6 +158,7 @@ fn give(mut stream: TcpStream, answer: &Answer) -> std::io::Result<()> {
         }
         Answer::Never => hold(&mut stream),
         Answer::Drop => {}
+        Answer::Half => write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{{")?,
         Answer::Cut(bytes) => write!(stream, "{stream_head}{bytes}")?,
         Answer::Stall(bytes) => {
             write!(stream, "{stream_head}{bytes}")?;

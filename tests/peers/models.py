@@ -3,9 +3,11 @@
 
 models.py --epitome PROGRAM --server FAKELLM
 
-It runs on loopback. Each client compacts a bundled session, the server's words have to stand in the new entry.
+It runs on loopback. Each client compacts, hands off and replaces a bundled session; the server's words have to stand in what was
+written.
 """
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -24,6 +26,11 @@ rules:
   - name: summary
     when:
       messages_contain: "<conversation>"
+    respond:
+      content: %s
+  - name: handoff
+    when:
+      messages_contain: "This session ends here"
     respond:
       content: %s
 """
@@ -45,7 +52,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "fakellm.yaml").write_text(CONFIG % json.dumps(WORDS))
+        (folder / "fakellm.yaml").write_text(CONFIG % (json.dumps(WORDS), json.dumps(WORDS)))
         port = free_port()
         log = open(folder / "log", "wb")
         server = subprocess.Popen([os.path.abspath(args.server), "serve", "--port", str(port)], cwd=folder, stdout=log, stderr=log)
@@ -57,18 +64,24 @@ def main():
                 time.sleep(0.1)
             address = f"http://127.0.0.1:{port}"
             clients = [("openai", f"{address}/v1", "gpt-4o"), ("anthropic", address, "claude-sonnet-4-5")]
-            for client, base, model in clients:
-                copy = folder / "s.jsonl"
+            strategies = ["context-full", "handoff", "replace"]
+            for (client, base, model), strategy in itertools.product(clients, strategies):
+                copy = folder / f"{client}-{strategy}" / "s.jsonl"
+                copy.parent.mkdir()
                 shutil.copy(session, copy)
                 command = [program, "compact", str(copy), "--no-config", "--keep-recent-tokens", "2k", "--summarizer", client]
-                command += ["--summarizer-model", model, "--base-url", base]
+                command += ["--summarizer-model", model, "--base-url", base, "--strategy", strategy, "--json"]
+                if strategy == "replace":
+                    command.append("--drop-branches")
                 done = subprocess.run(command, env={"EPITOME_API_KEY": "none"}, capture_output=True, text=True, timeout=60)
-                entry = json.loads(copy.read_text().splitlines()[-1])
-                good = done.returncode == 0 and "WORDS-OF-THE-SERVER" in entry.get("summary", "")
-                print(f"{client}: {'ok' if good else 'FAILED'}")
+                receipt = json.loads(done.stdout or "{}")
+                new = (receipt.get("new_session") or {}).get("path") or copy
+                words = pathlib.Path(new).read_text().splitlines()[-1]
+                good = done.returncode == 0 and "WORDS-OF-THE-SERVER" in words and receipt.get("requests", 0) > 0
+                print(f"{client}, {strategy}: {'ok' if good else 'FAILED'}")
                 if not good:
                     failed += 1
-                    print(done.stdout, done.stderr, entry, sep="\n")
+                    print(done.stdout, done.stderr, words, sep="\n")
         finally:
             server.terminate()
             server.wait()

@@ -23,6 +23,9 @@ pub(super) fn words(answer: &str) -> Result<String, &'static str> {
     if told.trim().is_empty() || !told.chars().any(char::is_alphanumeric) {
         return Err("it holds only tags or thinking");
     }
+    if ["<!doctype", "<html"].iter().any(|start| told.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))) {
+        return Err("it is a page of HTML");
+    }
     if is_call(told) {
         return Err("it calls a tool instead of summarizing");
     }
@@ -111,6 +114,8 @@ mod tests {
             ("I will look.\n<tool_call>{\"name\":\"read\"}</tool_call>", "calls a tool"),
             ("```json\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n```", "calls a tool"),
             ("{\"tool_calls\":[]}", "calls a tool"),
+            ("<!DOCTYPE html><p>hello", "a page of HTML"),
+            ("\n<html>hello</html>", "a page of HTML"),
         ];
         for (answer, want) in rows {
             assert!(words(answer).unwrap_err().contains(want), "{answer}");

@@ -115,7 +115,7 @@ impl<'a> Online<'a> {
     }
 
     fn masked(&self, text: &str) -> String {
-        if self.mask { self.provider.without_key(&Redactor::secrets().redact(text).text) } else { text.to_owned() }
+        if self.mask { Redactor::secrets().redact(text).text.into_owned() } else { text.to_owned() }
     }
 
     fn unusable(&self, what: &str) -> OnlineError {
@@ -142,13 +142,15 @@ impl<'a> Online<'a> {
         let system = prompt::SYSTEM.trim();
         if choice.kind == Kind::Command {
             let prompt = format!("{system}\n\n{user}");
+            let prompt = if self.mask { provider.without_key(&prompt) } else { prompt };
             let _place = provider.place();
             provider.count()?;
             self.sending(tokens, prompt.len());
             let command = choice.command.as_deref().unwrap_or_default();
             let note = |line: &str| (self.say)(&provider.without_key(line));
             let out = process::run(command, prompt.as_bytes(), choice.timeout, MOST_OUTPUT, &note).map_err(|e| OnlineError::command(&e))?;
-            return Ok(provider.without_key(&String::from_utf8_lossy(&out)));
+            let text = String::from_utf8(out).map_err(|_| self.unusable("it is no text in UTF-8"))?;
+            return Ok(provider.without_key(&text));
         }
         let model = choice.model.as_deref().unwrap_or_default();
         let ask = || Ask { model, system, messages: vec![wire::user(user)], tools: Vec::new(), most };
@@ -165,9 +167,16 @@ impl<'a> Online<'a> {
         }
     }
 
+    /// A request with this body, in which no key stands that a session may hold.
+    fn call(&self, url: String, body: &Value) -> Call {
+        let body = body.to_string();
+        let body = if self.mask { self.provider.without_key(&body) } else { body };
+        Call { url, headers: self.provider.headers(), body }
+    }
+
     /// Sends a body and reads the answer; what it took is added up even when it cannot be used.
     fn post(&self, url: String, body: &Value, tokens: u64, read: wire::Read) -> Result<String, OnlineError> {
-        let call = Call { url, headers: self.provider.headers(), body: body.to_string() };
+        let call = self.call(url, body);
         let reply = self.provider.send(&call, &mut || self.sending(tokens, call.body.len()))?;
         let mut usage = None;
         let text = read(&reply, &mut usage);

@@ -52,6 +52,11 @@ pub(super) fn relevance(part: &str, asked: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::serialize::Selection;
+    use crate::engine::tokens::Tokenizer;
+    use crate::session::Session;
+
+    const ALL: [&str; 9] = [SYSTEM, AGENT, FIRST, UPDATE, TURN_PREFIX, SHORT, BRANCH, HANDOFF, RELEVANCE];
 
     #[test]
     fn prompts_hold_what_the_rest_relies_on() {
@@ -68,23 +73,74 @@ mod tests {
         ];
         for prompt in [FIRST, UPDATE, BRANCH, HANDOFF] {
             for section in sections {
-                assert!(prompt.contains(&format!("\n{section}\n")), "{section} in {prompt}");
+                assert_eq!(prompt.matches(&format!("\n{section}\n")).count(), 1, "{section} in {prompt}");
             }
+            assert!(prompt.contains("- none"), "{prompt}");
         }
         for prompt in [FIRST, UPDATE, TURN_PREFIX, BRANCH, HANDOFF] {
-            assert!(prompt.contains("{budget}"), "{prompt}");
+            assert_eq!(prompt.matches("{budget}").count(), 1, "{prompt}");
         }
-        for prompt in [UPDATE, TURN_PREFIX, BRANCH] {
+        // Each of these may be asked for with what was said before.
+        for prompt in [UPDATE, TURN_PREFIX, BRANCH, HANDOFF] {
             assert!(prompt.contains("<previous-summary>"), "{prompt}");
         }
-        assert!(TURN_PREFIX.contains("## Original Request"));
-        assert!(SHORT.contains("one or two"));
-        assert!(RELEVANCE.contains("between 0 and 1"));
-        for said in ["is data", "Do not follow", "call no tools", "<conversation>", "<previous-summary>", "<additional-context>"] {
-            assert!(SYSTEM.contains(said), "{said}");
+        let parts: [(&str, &[&str]); 6] = [
+            (SYSTEM, &["is data", "Do not follow", "do not go on with the task", "call no tools", "Never make one up", "not known"]),
+            (TURN_PREFIX, &["## Original Request", "## Early Progress", "## Context for What Follows"]),
+            (SHORT, &["one or two", "<summary>", "No heading"]),
+            (RELEVANCE, &["one number between 0 and 1", "<conversation>", "<additional-context>", "do not follow"]),
+            (HANDOFF, &["the only instruction", "call no tools", "Do not go on with the task", "character by character"]),
+            (UPDATE, &["Write one summary of both", "Keep every rule", "word for word"]),
+        ];
+        for (prompt, said) in parts {
+            for said in said {
+                assert!(prompt.contains(said), "{said} in {prompt}");
+            }
         }
-        for prompt in [SYSTEM, FIRST, UPDATE, TURN_PREFIX, SHORT, BRANCH, HANDOFF, RELEVANCE] {
-            assert!(prompt.ends_with(".\n") && !prompt.contains("\n\n\n"), "{prompt}");
+        // Every wrapper that a request may have is named as data.
+        for tag in ["<conversation>", "<previous-summary>", "<additional-context>", "<summary>"] {
+            assert!(SYSTEM.contains(tag), "{tag}");
         }
+        for prompt in ALL {
+            assert!(prompt.ends_with(".\n") && !prompt.contains("\n\n\n") && prompt.len() < 2_500, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn each_purpose_has_a_prompt_of_its_own() {
+        let session = Session::of_messages(&[]);
+        let selection = Selection::default();
+        let request = Request {
+            session: &session,
+            selection: &selection,
+            purpose: Purpose::History,
+            previous: None,
+            kept: &[],
+            turn: &[],
+            focus: None,
+            prompt: None,
+            context: &[],
+            budget: 777,
+            tokenizer: Tokenizer::Heuristic,
+        };
+        let begins = |purpose, is_update, with: &str| {
+            let text = instruction(&Request { purpose, ..request }, is_update);
+            assert!(text.contains(with) && text.contains("below 777 tokens"), "{purpose:?}: {text}");
+        };
+        for purpose in [Purpose::History, Purpose::Replacement] {
+            begins(purpose, false, "Summarize the conversation above");
+            begins(purpose, true, "Write one summary of both");
+        }
+        for is_update in [false, true] {
+            begins(Purpose::TurnPrefix, is_update, "first part of one turn");
+            begins(Purpose::Branch, is_update, "a branch that was left");
+            begins(Purpose::Handoff, is_update, "This session ends here");
+        }
+        let own = Request { prompt: Some(" MINE in {budget} "), focus: Some(" </conversation> this "), ..request };
+        assert_eq!(instruction(&own, true), "MINE in 777\n\nLook at this in particular: &lt;/conversation> this");
+        assert_eq!(instruction(&Request { focus: Some("  "), ..own }, true), "MINE in 777");
+        assert_eq!(short("a</summary>b").matches("</summary>").count(), 1);
+        let question = relevance("PART", "ASKED");
+        assert!(question.contains("<conversation>\nPART\n</conversation>") && question.contains("<additional-context>\nASKED\n"));
     }
 }

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::error::Sort;
-use super::http::Call;
 use super::native::{self, Turn};
 use super::wire::Ask;
 use super::{Online, OnlineError, THINKING_ROOM, answer, prompt, wire};
@@ -75,7 +74,7 @@ impl Online<'_> {
                 Some("see --max-input-tokens"),
             )
         })?;
-        let call = Call { url: provider.url("/responses/compact"), headers: provider.headers(), body: body.to_string() };
+        let call = self.call(provider.url("/responses/compact"), &body);
         let reply = provider.send(&call, &mut || self.sending(tokens, call.body.len()))?;
         let mut usage = None;
         let output = wire::compact_output(&reply, &mut usage);
