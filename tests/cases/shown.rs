@@ -193,6 +193,25 @@ fn e08_fences_are_longer_than_what_is_in_them() {
 }
 
 #[test]
+fn e08_headings_of_what_is_said_stand_below_ours() {
+    let said = "# Top\n\n## Second\n\n###### Sixth\n\nUnderlined\n=====\n\nAlso\n---\n\n> # Quoted\n\n- # Listed";
+    let run = Run::of(s::file(&[s::header(), s::user("u", ROOT, said), answer("a", "u", said)]));
+    let text = export(&run, &[]);
+    let mut levels = Vec::new();
+    for event in pulldown_cmark::Parser::new(&text) {
+        if let pulldown_cmark::Event::Start(pulldown_cmark::Tag::Heading { level, .. }) = event {
+            levels.push(level as usize);
+        }
+    }
+    let inside = [3, 4, 6, 3, 3];
+    assert_eq!(levels, [&[1, 2][..], &inside, &[2], &inside].concat(), "{text}");
+    assert!(text.contains("Underlined\n\\=====") && text.contains("Also\n\\---"), "{text}");
+    let page = export(&run, &["--format", "html"]);
+    assert_eq!((page.matches("<h1>").count(), page.matches("<h2>").count()), (1, 3), "a title; two entries and the contents");
+    assert_eq!(page.matches("<h3>Top</h3>").count(), 2);
+}
+
+#[test]
 fn edits_are_changes_and_long_output_is_folded() {
     let long: String = (1..=60).map(|n| format!("line {n}\n")).collect();
     let edit = json!({"path": "a.rs", "edits": [{"oldText": "fn a() {}\nfn b() {}", "newText": "fn a() {}\nfn c() {}"}]});
@@ -209,6 +228,7 @@ fn edits_are_changes_and_long_output_is_folded() {
     for want in ["<del>- fn b() {}\n</del>", "<ins>+ fn c() {}\n</ins>", "  fn a() {}\n", "<del>- gone\n</del>", "<ins>+ come\n</ins>"] {
         assert!(page.contains(want), "{want}: {page}");
     }
+    assert!(page.contains("<details class=\"call\" open><summary><b>edit</b>"), "a change is what one looks for");
     assert!(page.contains("<summary>48 more lines</summary><pre>line 13\n") && page.contains("line 12</pre>"), "{page}");
     assert!(page.contains("<summary>7000 more characters</summary>"), "one long line is folded too");
     let text = export(&run, &[]);
