@@ -159,17 +159,20 @@ def batch(options, work, environment, epitome, peer):
 def pages(options, work, environment, epitome, peers):
     """A session as an HTML page: ours (masked, as it is by default) and pi's."""
     session = make(os.path.join(work, f"session-{options.page_mb:g}mb.jsonl"), options.source, "--mb", str(options.page_mb))
-    out = os.path.join(work, "page.html")
-    sides = {"epitome": [epitome, "export", session, "--format", "html", "-o", out, "--overwrite", "--no-config", "-q"]}
+    out, theirs = os.path.join(work, "page.html"), os.path.join(work, "page-pi.html")
+    sides = {"epitome": [epitome, "export", session, "--format", "html", "-o", out, "--no-config", "-q"]}
     bun = os.path.join(peers, "node_modules", ".bin", "bun")
     pi = os.path.join(peers, "node_modules", "@earendil-works", "pi-coding-agent", "dist", "bundle", "cli.js")
     if os.path.exists(bun) and os.path.exists(pi):
-        sides["pi"] = [bun, pi, "--export", session, os.path.join(work, "page-pi.html")]
+        sides["pi"] = [bun, pi, "--export", session, theirs]
     else:
         print("skipped: pi (not installed; run tests/peers/install.sh DIR and give --peers DIR)")
     runs = {name: [] for name in sides}
     for round_number in range(options.runs + 1):
         for name, command in sides.items():
+            for page in (out, theirs):  # neither has to look at what it replaces
+                if os.path.exists(page):
+                    os.remove(page)
             run = Run(command, environment)
             if run.status != 0:
                 sys.exit(f"failed with {run.status}: {' '.join(command)}\n{run.stderr}")

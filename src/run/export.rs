@@ -154,15 +154,18 @@ pub fn write_beside(input: &Input, target: &Path, overwrite: bool, bytes: &[u8])
 /// How an export as JSON begins.
 const EXPORT: &[u8; 19] = b"{\"schema\":1,\"kind\":";
 
+/// How a page begins; no line of a session does.
+const PAGE: &[u8] = b"<!doctype html>";
+
 /// An export never takes the place of a session, asked or not.
 fn keep_off_sessions(target: &Path, input: Option<&Path>) -> Result<(), RunError> {
     let Ok(meta) = fs::metadata(target) else { return Ok(()) };
     let same = input.and_then(|input| fs::metadata(input).ok()).is_some_and(|i| (i.dev(), i.ino()) == (meta.dev(), meta.ino()));
     let session = || {
         let Ok((file, print)) = store::open(target) else { return false };
-        // A line of a transcript in JSON may look like one of a session.
+        // A line of a transcript in JSON may look like one of a session, and a page is large.
         let mut begin = [0; EXPORT.len()];
-        if file.read_exact_at(&mut begin, 0).is_ok() && begin == *EXPORT {
+        if file.read_exact_at(&mut begin, 0).is_ok() && (begin == *EXPORT || begin.starts_with(PAGE)) {
             return false;
         }
         match Session::open(Source::file(file, print.size)) {
