@@ -126,7 +126,8 @@ Commands that are asked before something is written, and told after it: --hook E
 
 A hook is run by sh -c, gets one JSON object on standard input, and answers with one on standard output, or with nothing.
 
-  session_before_compact  before a compaction   {\"cancel\":true}, or the compaction itself:
+  session_before_compact  before a compaction, a replaced history or a handoff
+                          {\"cancel\":true}, or the compaction itself:
                           {\"compaction\":{\"summary\",\"shortSummary\"?,\"firstKeptEntryId\"?,\"details\"?,\"preserveData\"?}}
   session.compacting      before its summary    {\"prompt\"?,\"context\"?:[lines],\"preserveData\"?}
   session_before_tree     before the summary of a branch

@@ -262,7 +262,7 @@ fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to)
             let summary = services.summarizer.summarize(&request)?;
             let account = services.summarizer.account().since(&before);
             done.requests = account.requests;
-            done.warnings.extend(account.warning(services.summarizer.name()));
+            done.warnings.extend(account.warnings(services.summarizer.name()));
             (summary, extra_of(account))
         }
     };

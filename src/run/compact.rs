@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::appending::{before_appending, holds_still, may_append};
+use super::framing::{framing, print};
 use super::handoff::{NewSession, Tried};
 use super::hooked::{self, Asking, Verdict};
 use super::open::{Input, Opened, spooled};
@@ -11,7 +12,7 @@ use super::prune::prune_path;
 use super::receipt::{Action, Receipt};
 use super::replace::Replacement;
 use super::rewrite::{Archiving, Past, append, rewrite, write_unchanged};
-use super::snapcompact::{self, FramesJob, Printed};
+use super::snapcompact::{self, FramesJob};
 use super::words::{Words, count_after, extra_of, note_of, test_delay, words};
 use super::{RunError, Services, Target, until_it_holds};
 use crate::engine::compaction::{self, Extra, Plan, Stamp};
@@ -21,7 +22,6 @@ use crate::engine::replace::ReplaceSettings;
 use crate::engine::tokens::{Counter, Effort, Tokenizer, of_message};
 use crate::engine::trigger::{self, Limits, Promoted, Reason};
 use crate::hooks::Compacting;
-use crate::models::Facts;
 use crate::session::edit::Edit;
 use crate::session::{Ix, Session};
 use crate::store::archive::Kind as ArchiveKind;
@@ -433,58 +433,6 @@ fn attempt(job: &CompactJob, services: &Services<'_>, opened: Opened) -> Result<
         receipt.warnings.extend(hooked::compacted(services, &name, &line, draft.extra.from_extension));
     }
     Ok(Some(Done { plan: Some(plan), amounts, summary, ..Done::without_plan(receipt, opened.session) }))
-}
-
-/// The plan's history on frames; `None`, said aloud, where it cannot be read on them and words may be made after all.
-///
-/// # Errors
-/// When it cannot be printed.
-fn print(
-    session: &Session,
-    plan: &Plan,
-    (frames, model, facts): (&FramesJob, String, Facts),
-    tokenizer: Tokenizer,
-    receipt: &mut Receipt,
-) -> Result<Option<Printed>, RunError> {
-    match snapcompact::print(session, plan, frames, (&model, facts), tokenizer) {
-        Err(RunError::Illegible { message, .. }) if frames.fall_back => {
-            receipt.no_frames(message);
-            Ok(None)
-        }
-        other => other.map(Some),
-    }
-}
-
-/// The frames job with the model that it is for; `None`, said aloud, where words are made after all.
-///
-/// # Errors
-/// When the model is known not to see, and nothing else is allowed.
-fn framing<'j>(
-    session: &Session,
-    entries: &[Ix],
-    frames: &'j FramesJob,
-    focus: Option<&str>,
-    receipt: &mut Receipt,
-) -> Result<Option<(&'j FramesJob, String, Facts)>, RunError> {
-    if focus.is_some() {
-        receipt.strategy = "context-full";
-        receipt.warnings.push("instructions ask for a directed text, so a summary is made and no frames".to_owned());
-        return Ok(None);
-    }
-    let (model, facts) = snapcompact::model_of(session, entries, frames)?;
-    if facts.vision == Some(false) {
-        if !frames.fall_back {
-            return Err(RunError::Refused {
-                message: format!("the model {model} reads no pictures, so it could not read frames"),
-                hint: Some(
-                    "use --strategy context-full, --fallback context-full, or --model for the model that is to read them".to_owned(),
-                ),
-            });
-        }
-        receipt.no_frames(format!("the model {model} reads no pictures"));
-        return Ok(None);
-    }
-    Ok(Some((frames, model, facts)))
 }
 
 /// Switches to the model that holds the context, instead of compacting it.

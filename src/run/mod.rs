@@ -10,6 +10,7 @@ pub mod curve;
 mod edits;
 pub mod export;
 mod extract;
+mod framing;
 pub mod handoff;
 mod hooked;
 pub mod inspect;

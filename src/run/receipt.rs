@@ -131,6 +131,6 @@ impl Receipt {
         if let Some((to, _)) = &account.fell_back {
             self.summarizer = Some(to);
         }
-        self.warnings.extend(account.warning(asked));
+        self.warnings.extend(account.warnings(asked));
     }
 }

@@ -128,6 +128,8 @@ pub struct Account {
     pub fell_back: Option<(&'static str, String)>,
     /// What the entry keeps for the provider.
     pub preserve: Map<String, Value>,
+    /// What should be known of the words.
+    pub warnings: Vec<String>,
 }
 
 impl Account {
@@ -138,7 +140,8 @@ impl Account {
             (Some(all), Some(earlier)) => Some(all.less(earlier)).filter(|usage| *usage != Usage::default()),
             (all, _) => all,
         };
-        Account { requests: self.requests.saturating_sub(before.requests), usage, ..self }
+        let warnings = self.warnings.into_iter().skip(before.warnings.len()).collect();
+        Account { requests: self.requests.saturating_sub(before.requests), usage, warnings, ..self }
     }
 
     /// Members of the entry's `details`.
@@ -154,11 +157,12 @@ impl Account {
         details
     }
 
-    /// What should be known when `asked` was asked for the words and another one made them.
+    /// What should be known of the words, also when `asked` was asked for them and another one made them.
     #[must_use]
-    pub fn warning(&self, asked: &str) -> Option<String> {
-        let (to, why) = self.fell_back.as_ref()?;
-        Some(format!("the summarizer {asked} failed, so {to} made the words: {why}"))
+    pub fn warnings(&self, asked: &str) -> Vec<String> {
+        let fell_back = self.fell_back.iter();
+        let fell_back = fell_back.map(|(to, why)| format!("the summarizer {asked} failed, so {to} made the words: {why}"));
+        fell_back.chain(self.warnings.iter().cloned()).collect()
     }
 }
 

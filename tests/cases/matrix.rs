@@ -294,6 +294,27 @@ fn c31_a_context_that_is_too_long_is_halved_until_nothing_is_left() {
     });
 }
 
+#[test]
+fn c35_an_answer_without_the_headings_is_warned_of() {
+    for (words, warned) in
+        [(GOOD, false), ("I went on and changed the parser, and all tests pass.", true), ("<summary>\n## Goal\n- open", false)]
+    {
+        for args in [COMPACT, HANDOFF] {
+            let server = Server::new(vec![Client::Openai.says(words, "stop")]);
+            let run = Run::of(long());
+            let out = go(&run, args, &Client::Openai.args(&server), &[]).ok();
+            let warnings = out.json()["warnings"].to_string();
+            assert_eq!(warnings.matches("none of the headings").count(), usize::from(warned), "{args:?}, {words}: {warnings}");
+            assert!(!written(&run, &out).to_string().contains("<summary>"));
+        }
+    }
+    // Whoever gives a prompt of his own asks for other headings.
+    let server = Server::new(vec![Client::Openai.says("- all is well", "stop")]);
+    let hook = ["--hook", r#"session.compacting=echo '{"prompt":"Say how it is."}'"#];
+    let out = go(&Run::of(long()), &[COMPACT, &hook].concat(), &Client::Openai.args(&server), &[]).ok();
+    assert!(!out.json()["warnings"].to_string().contains("headings"), "{out}");
+}
+
 /// When each request came.
 fn timed(answers: Vec<Answer>) -> (Server, std::sync::Arc<Mutex<Vec<Instant>>>) {
     let times = std::sync::Arc::new(Mutex::new(Vec::new()));

@@ -197,6 +197,7 @@ impl<'a> Online<'a> {
         account.fell_back = Some((Kind::Offline.name(), why));
         account.model = None;
         account.preserve.clear();
+        account.warnings.clear();
         drop(account);
         Offline.summarize(request)
     }
@@ -258,6 +259,13 @@ impl Summarizer for Online<'_> {
             }
             Err(error) => return Err(error),
         };
+        if request.prompt.is_none() && !prompt::is_in_sections(&text) {
+            let warning = "the model's answer has none of the headings that were asked for; look at it before you rely on it";
+            let warnings = &mut self.account.borrow_mut().warnings;
+            if !warnings.iter().any(|known| known == warning) {
+                warnings.push(warning.to_owned());
+            }
+        }
         let short = if request.purpose == Purpose::History { self.short(&text, request) } else { first_line(&text) };
         let lines = text.lines().map(|line| Line { text: line.to_owned(), sources: Vec::new() }).collect();
         Ok(Summary { lines, short })

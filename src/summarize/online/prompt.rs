@@ -38,6 +38,16 @@ pub(super) fn user(conversation: &str, previous: Option<&str>, context: &[String
     format!("{}\n\n{instruction}", wrap(conversation, previous, context))
 }
 
+/// Whether a text has at least one of the headings that the prompts ask for. One that has none may still be a summary, but it
+/// is likelier that the model went on with the task.
+pub(super) fn is_in_sections(text: &str) -> bool {
+    let heading = |line: &str| line.trim().trim_matches(['#', '*', ':', ' ']).to_lowercase();
+    let asked = [FIRST, TURN_PREFIX].into_iter().flat_map(str::lines).filter(|line| line.starts_with('#')).map(heading);
+    let asked: Vec<String> = asked.collect();
+    let is_heading = |line: &&str| line.trim_start().starts_with(['#', '*']);
+    text.lines().filter(is_heading).any(|line| asked.contains(&heading(line)))
+}
+
 /// The request for one or two sentences about a summary.
 pub(super) fn short(summary: &str) -> String {
     let summary = crate::text::neutralize_tags(summary, WRAPPERS);
@@ -103,6 +113,18 @@ mod tests {
         }
         for prompt in ALL {
             assert!(prompt.ends_with(".\n") && !prompt.contains("\n\n\n") && prompt.len() < 2_500, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn headings_are_known_as_models_spell_them() {
+        for text in
+            ["## Goal\n- x", "x\n# next steps\n", "**Goal:**\nx", "### Done", "## Original Request\nx", "## Constraints & Preferences"]
+        {
+            assert!(is_in_sections(text), "{text}");
+        }
+        for text in ["", "I fixed the parser.", "Goal: x", "## What I did", "- Goal"] {
+            assert!(!is_in_sections(text), "{text}");
         }
     }
 
