@@ -91,7 +91,7 @@ fn sessions_of_10_mb(c: &mut Criterion) {
         b.iter_batched(counter, |mut c| compaction::plan(&mut c, &path.entries, settings).unwrap(), BatchSize::SmallInput)
     });
     let messages: Vec<Ix> = path.entries.iter().copied().filter(|ix| opened[*ix].is_message()).collect();
-    let selection = select(&opened, &path.entries, &messages);
+    let selection = select(&opened, &path.entries, &messages).unwrap();
     let request = Request {
         session: &opened,
         selection: &selection,
@@ -113,7 +113,7 @@ fn texts(c: &mut Criterion) {
     let bytes = session(1 << 20);
     let opened = open(&bytes);
     let messages: Vec<Ix> = opened.active_path().entries;
-    let selection = select(&opened, &messages, &messages);
+    let selection = select(&opened, &messages, &messages).unwrap();
     let output = output();
     let mut group = c.benchmark_group("text_1mb");
     group.sample_size(20).throughput(Throughput::Bytes(output.len() as u64));

@@ -418,7 +418,7 @@ fn the_lists_of_the_schemas_are_those_of_the_code() {
     assert_eq!(strings(&receipt["action"]["enum"]), names!(Action by name: Compacted, Promoted, Pruned, Nothing, Refused));
     let triggers = names!(Reason by name: Manual, Overflow, Incomplete, Threshold, Idle);
     assert_eq!(strings(&compact["$defs"]["triggers"]["properties"]["reason"]["enum"]), triggers);
-    let left_out = names!(LeftOut by code: FailedTurn, Excluded, Useless, Frames, OldReminder, Irrelevant);
+    let left_out = names!(LeftOut by code: FailedTurn, Excluded, Useless, Omitted, Frames, OldReminder, Irrelevant);
     assert_eq!(strings(&receipt["dropped"]["items"]["properties"]["why"]["enum"]), left_out);
     let reasons = strings(&compact["$defs"]["reason"]["enum"]);
     assert!(reasons.is_superset(&nothing));

@@ -56,7 +56,7 @@ pub fn plan(counter: &mut Counter<'_>, from: Ix, to: Ix, budget: u64) -> io::Res
     let request = first.map(|ix| session.with_message(ix, |m| m.text().into_owned())).transpose()?.filter(|r| !r.trim().is_empty());
     Ok(BranchPlan {
         ancestor: shared.and_then(|at| old.get(at)).copied(),
-        selection: select(session, &old, &told),
+        selection: select(session, &old, &told)?,
         entries,
         messages,
         tokens,

@@ -10,7 +10,7 @@ use super::serialize::{LeftOut, Selection, select};
 use super::tokens::{Counter, Tokenizer};
 use super::usage::{self, Estimate};
 use crate::frames::archive::{read_frame, text_of};
-use crate::session::frames::{Archive, plain};
+use crate::session::frames::{self, Archive, plain};
 use crate::session::{Context, Ix, Json, Kind, Role, Session, unix_ms};
 use crate::summarize::{Line, Summary};
 use crate::text::redact::Redactor;
@@ -68,7 +68,7 @@ pub fn plan(counter: &mut Counter<'_>, path: &[Ix], settings: CutSettings<'_>) -
     let prefix = cut.turn_prefix(session, path);
     let previous = cut.previous.and_then(|at| path.get(at)).copied();
     let mut previous = previous.map(|ix| read_previous(session, ix)).transpose()?;
-    let (mut history, mut prefix) = (select(session, path, &summarized), select(session, path, &prefix));
+    let (mut history, mut prefix) = (select(session, path, &summarized)?, select(session, path, &prefix)?);
     if previous.is_none() {
         // A replaced history and a handoff leave no compaction, but a message that tells what one would.
         for part in [&mut history, &mut prefix] {
@@ -103,6 +103,25 @@ pub fn files_of(session: &Session, path: &[Ix], cut: &Cut) -> io::Result<Files> 
     files::of_compaction(session, cut.previous.and_then(|at| path.get(at)).copied(), &touched)
 }
 
+/// What the frames of a compaction say; `None` when it has no archive of frames.
+///
+/// # Errors
+/// When the entry cannot be read.
+pub(super) fn text_on_frames(session: &Session, ix: Ix) -> io::Result<Option<String>> {
+    let payload = session.read(ix)?;
+    if memchr::memmem::find(payload.bytes(), frames::KEY.as_bytes()).is_none() {
+        return Ok(None);
+    }
+    let text = payload.text();
+    let record = Json::parse(&text).unwrap_or(Json::Null);
+    Ok(Archive::parse(record.get("preserveData")).map(|archive| said(&archive)))
+}
+
+/// The whole text of an archive, as a person reads it.
+fn said(archive: &Archive) -> String {
+    text_of(archive).map(|text| plain(&text)).unwrap_or_default()
+}
+
 pub(super) fn read_previous(session: &Session, ix: Ix) -> io::Result<Previous> {
     debug_assert_eq!(session[ix].kind, Kind::Compaction);
     let payload = session.read(ix)?;
@@ -112,7 +131,7 @@ pub(super) fn read_previous(session: &Session, ix: Ix) -> io::Result<Previous> {
     let mut previous = Previous { summary: files::strip_tags(record.get("summary").str().unwrap_or_default()), ..Previous::default() };
     if let Some(archive) = Archive::parse(preserve_data) {
         // The entry's summary only tells how to read the frames; what they say is the history.
-        previous.summary = text_of(&archive).map(|text| plain(&text)).unwrap_or_default();
+        previous.summary = said(&archive);
         if archive.text.is_none() && archive.frames.iter().any(|frame| read_frame(frame).is_err()) {
             previous.warning = Some(
                 "the latest compaction holds history on frames that cannot be read back here; what they say is not carried on".to_owned(),

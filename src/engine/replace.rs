@@ -269,12 +269,13 @@ pub fn plan(
     let keep = if settings.relevance {
         let instructed =
             |group: &Range<usize>| items.get(group.clone()).unwrap_or_default().iter().any(|(_, c, _)| *c == Class::Instruction);
-        relevant(&all, settings.threshold, instructed, |group| score(&select(session, path, &told(group))))
+        relevant(&all, settings.threshold, instructed, |group| score(&select(session, path, &told(group)).ok()?))
     } else {
         vec![true; all.len()]
     };
     let mut dropped: Vec<(Ix, LeftOut)> = old.into_iter().map(|ix| (ix, LeftOut::OldReminder)).collect();
-    let mut input = select(session, path, &all.iter().zip(&keep).filter(|(_, keep)| **keep).flat_map(|(g, _)| told(g)).collect::<Vec<_>>());
+    let mut input =
+        select(session, path, &all.iter().zip(&keep).filter(|(_, keep)| **keep).flat_map(|(g, _)| told(g)).collect::<Vec<_>>())?;
     let is_told: HashSet<Ix> = input.told.iter().copied().collect();
     for (group, keep) in all.iter().zip(keep) {
         let told = told(group);

@@ -3,14 +3,17 @@
 //! One walker decides what is said and in which order; a table of tags and budgets gives it a form. Content is data: it
 //! cannot close the wrapper it stands in, and secrets in it are masked before it goes anywhere.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::io;
+use std::sync::Arc;
 
-use crate::session::message::Call;
 use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym};
 use crate::text;
+
+mod printed;
+
+pub use printed::Budgets;
 
 /// Tags and budgets of one form of the text.
 #[derive(Debug, Clone, Copy)]
@@ -25,33 +28,6 @@ pub struct Form {
     pub mask: bool,
     /// The form that is printed on frames, with its budgets.
     pub frames: Option<Budgets>,
-}
-
-/// What the text on frames keeps of long values, in UTF-16 units, as archives count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Budgets {
-    /// Of a tool result.
-    pub result: usize,
-    /// Of one argument of a call.
-    pub arg: usize,
-    /// Of all arguments of a call.
-    pub call: usize,
-    /// Share that is kept from the start, 0 to 1; the rest is kept from the end.
-    pub head_ratio: f64,
-    /// Whether tool results are printed gray.
-    pub dim: bool,
-}
-
-impl Default for Budgets {
-    fn default() -> Self {
-        Budgets { result: 2_000, arg: 500, call: 2_000, head_ratio: 0.6, dim: true }
-    }
-}
-
-impl Budgets {
-    fn cut<'a>(&self, content: &'a str, most: usize) -> Cow<'a, str> {
-        text::cut::middle_units(content, most, self.head_ratio)
-    }
 }
 
 impl Default for Form {
@@ -141,6 +117,8 @@ pub enum LeftOut {
     Excluded,
     /// The tool said that its result does not matter.
     Useless,
+    /// A `context_edit` took it out of the context.
+    Omitted,
     /// The message carries frames, whose text is told as what came before.
     Frames,
     /// Of reminders only the newest are looked at.
@@ -157,6 +135,7 @@ impl LeftOut {
             LeftOut::FailedTurn => "failed_turn",
             LeftOut::Excluded => "excluded",
             LeftOut::Useless => "useless",
+            LeftOut::Omitted => "omitted",
             LeftOut::Frames => "frames",
             LeftOut::OldReminder => "old_reminder",
             LeftOut::Irrelevant => "irrelevant",
@@ -178,13 +157,19 @@ pub struct Selection {
     pub covered: HashSet<Ix>,
     /// Calls that go with their useless results.
     silent_calls: HashSet<(Ix, Sym)>,
+    /// Messages of the path whose content a `context_edit` replaces.
+    edits: Arc<HashMap<Ix, Ix>>,
 }
 
 /// Sorts messages of a path into those that are told and those that are not. A result is judged by its call, which may
 /// stand before the messages.
-#[must_use]
-pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> Selection {
-    let mut selection = Selection::default();
+///
+/// # Errors
+/// When a `context_edit` cannot be read.
+pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> io::Result<Selection> {
+    let edited = session.edited(path)?;
+    let edits = edited.iter().filter_map(|(ix, edit)| Some((*ix, (*edit)?))).collect();
+    let mut selection = Selection { edits: Arc::new(edits), ..Selection::default() };
     let callers = session.callers(path);
     let caller_of = |ix: &Ix| callers.get(ix).copied();
     for ix in messages.iter().copied() {
@@ -195,6 +180,8 @@ pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> Selection {
             Some(LeftOut::FailedTurn)
         } else if entry.flags.excluded() {
             Some(LeftOut::Excluded)
+        } else if edited.get(&ix).is_some_and(Option::is_none) {
+            Some(LeftOut::Omitted)
         } else if entry.role == Role::ToolResult && entry.flags.useless() && !entry.flags.is_error() {
             selection.silent_calls.extend(caller_of(&ix).zip(entry.target));
             Some(LeftOut::Useless)
@@ -206,10 +193,24 @@ pub fn select(session: &Session, path: &[Ix], messages: &[Ix]) -> Selection {
             None => selection.told.push(ix),
         }
     }
-    selection
+    Ok(selection)
 }
 
 impl Selection {
+    /// Reads a message of the path and passes it to `then` as it is told: with the content that an edit gave it, and in place
+    /// of a guide to frames what the frames say.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn with_told<T>(&self, session: &Session, ix: Ix, then: impl FnOnce(&Message<'_>) -> T) -> io::Result<T> {
+        if session[ix].kind == Kind::Compaction
+            && let Some(text) = super::compaction::text_on_frames(session, ix)?
+        {
+            return Ok(then(&Message { blocks: vec![Block::Text(text.into())], ..Message::empty(Role::CompactionSummary) }));
+        }
+        session.with_edited(ix, self.edits.get(&ix).copied(), then)
+    }
+
     /// Whether a call that `message` makes is told.
     #[must_use]
     pub fn tells_call(&self, session: &Session, message: Ix, call: &str) -> bool {
@@ -240,7 +241,7 @@ impl Selection {
 pub fn serialize(session: &Session, selection: &Selection, form: Form) -> io::Result<String> {
     let mut out = String::new();
     for ix in selection.told.iter().copied() {
-        session.with_message(ix, |message| {
+        selection.with_told(session, ix, |message| {
             for part in parts(message, form, |call| selection.tells_call(session, ix, call)) {
                 if !out.is_empty() {
                     out.push_str(form.tags.seam);
@@ -261,7 +262,8 @@ pub fn units(session: &Session, selection: &Selection, form: Form) -> io::Result
     let mut units: Vec<String> = Vec::new();
     let seam = form.tags.seam;
     for ix in selection.told.iter().copied() {
-        let text = session.with_message(ix, |message| parts(message, form, |call| selection.tells_call(session, ix, call)).join(seam))?;
+        let text =
+            selection.with_told(session, ix, |message| parts(message, form, |call| selection.tells_call(session, ix, call)).join(seam))?;
         if text.is_empty() {
             continue;
         }
@@ -279,7 +281,7 @@ pub fn units(session: &Session, selection: &Selection, form: Form) -> io::Result
 /// The blocks of text that one message gives.
 fn parts(message: &Message<'_>, form: Form, tells_call: impl Fn(&str) -> bool) -> Vec<String> {
     if let Some(budgets) = form.frames {
-        return printed_parts(message, form, &budgets, tells_call);
+        return printed::parts(message, form, &budgets, tells_call);
     }
     let mut parts = Vec::new();
     let tags = form.tags;
@@ -352,53 +354,6 @@ fn ran(message: &Message<'_>, form: Form, clip: impl Fn(&str) -> String) -> Stri
     text
 }
 
-/// The same for frames: one section each for what the model thought, said and called, in this order, and no images.
-fn printed_parts(message: &Message<'_>, form: Form, budgets: &Budgets, tells_call: impl Fn(&str) -> bool) -> Vec<String> {
-    let joined = |texts: Vec<&str>, between: &str| (!texts.is_empty()).then(|| clean(&texts.join(between)));
-    let texts = |between: &str| {
-        let texts = message.blocks.iter().filter_map(|block| match block {
-            Block::Text(text) => Some(text.as_ref()),
-            _ => None,
-        });
-        joined(texts.collect(), between)
-    };
-    let mut parts = Vec::new();
-    match message.role {
-        Role::ToolResult => {
-            let body = clean(&message.text());
-            let body = budgets.cut(&body, budgets.result);
-            parts.push(if budgets.dim { format!("[Tool Result]: \u{e}{body}\u{f}") } else { format!("[Tool Result]: {body}") });
-        }
-        Role::BashExecution | Role::PythonExecution => {
-            parts.push(format!("[User]: {}", ran(message, form, |output| budgets.cut(output, budgets.result).into_owned())));
-        }
-        Role::Assistant => {
-            let thoughts = message.blocks.iter().filter_map(|block| match block {
-                Block::Thinking { text, .. } if form.thinking => Some(text.as_ref()),
-                _ => None,
-            });
-            parts.extend(joined(thoughts.collect(), "\n").map(|text| format!("[Think]: {text}")));
-            parts.extend(texts("\n").map(|text| format!("[Assistant]: {text}")));
-            let calls: Vec<String> = message.calls().filter(|call| tells_call(&call.id)).map(|call| printed_call(call, budgets)).collect();
-            if !calls.is_empty() {
-                parts.push(format!("[Tool Call]: {}", calls.join("; ")));
-            }
-        }
-        _ => parts.extend(texts("").filter(|text| !text.is_empty()).map(|text| format!("[User]: {text}"))),
-    }
-    parts
-}
-
-fn printed_call(call: &Call<'_>, budgets: &Budgets) -> String {
-    let arg = |(key, value): &(Cow<'_, str>, Json<'_>)| {
-        let value = clean(&value.to_text());
-        format!("{}={}", clean(key), budgets.cut(&value, budgets.arg))
-    };
-    let args: Vec<String> = call.args.members().iter().map(arg).collect();
-    let args = args.join(", ");
-    format!("{}({})", clean(&call.name), budgets.cut(&args, budgets.call))
-}
-
 /// Text of a session as it may stand in a text of ours: control sequences gone, data URLs noted, secrets masked, wrappers
 /// unable to close.
 fn clean(content: &str) -> String {
@@ -453,7 +408,7 @@ mod tests {
     fn serialized_as(messages: &[&str], form: Form) -> String {
         let session = Session::of_messages(messages);
         let path = session.active_path().entries;
-        serialize(&session, &select(&session, &path, &path), form).unwrap()
+        serialize(&session, &select(&session, &path, &path).unwrap(), form).unwrap()
     }
 
     #[test]

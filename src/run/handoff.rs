@@ -69,7 +69,7 @@ pub(super) fn attempt(
     let estimate = usage::estimate(&mut counter, path, &context)?;
     let messages: Vec<Ix> = context.items.iter().map(|item| item.entry).filter(|ix| session[*ix].kind != Kind::Compaction).collect();
     let Earlier { summary: previous, covered, warnings } = earlier(session, path, &context)?;
-    let mut selection = select(session, path, &messages);
+    let mut selection = select(session, path, &messages)?;
     selection.covered = covered.into_iter().filter(|ix| selection.told.contains(ix)).collect();
     receipt.warnings.extend(warnings);
     receipt.counted.0 = Some(estimate.counted.tokens);

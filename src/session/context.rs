@@ -192,6 +192,20 @@ impl Session {
         Ok(message.blocks.is_empty())
     }
 
+    /// The entries of a path that a `context_edit` changes: with the edit whose content stands in their place, or with none
+    /// where they are left out.
+    ///
+    /// # Errors
+    /// When a `context_edit` cannot be read.
+    pub fn edited(&self, path: &[Ix]) -> io::Result<HashMap<Ix, Option<Ix>>> {
+        let edits = self.edits(path)?;
+        let edit_of = |ix: &Ix| match self[*ix].id.and_then(|id| edits.get(&id))? {
+            Edit::Omit => Some((*ix, None)),
+            Edit::Replace(edit) => Some((*ix, Some(*edit))),
+        };
+        Ok(path.iter().filter(|ix| self[**ix].is_message()).filter_map(edit_of).collect())
+    }
+
     /// The latest `context_edit` of a path for each entry that has one.
     fn edits(&self, path: &[Ix]) -> io::Result<HashMap<Sym, Edit>> {
         let mut edits = HashMap::new();
@@ -238,11 +252,16 @@ impl Session {
     /// # Errors
     /// When reading fails.
     pub fn with_message<T>(&self, ix: Ix, then: impl FnOnce(&Message<'_>) -> T) -> io::Result<T> {
-        let payload = self.read(ix)?;
-        let text = payload.text();
-        let record = Json::parse(&text).unwrap_or(Json::Null);
-        let message = Message::of(self[ix].kind, &record).unwrap_or_else(|| Message::empty(self[ix].role));
-        Ok(then(&message))
+        self.with_edited(ix, None, then)
+    }
+
+    /// The same with the content that a `context_edit` gave it.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn with_edited<T>(&self, ix: Ix, edit: Option<Ix>, then: impl FnOnce(&Message<'_>) -> T) -> io::Result<T> {
+        let item = Item { entry: ix, role: self[ix].role, edit, partial: false };
+        self.with_item(&Context::default(), &item, then)
     }
 }
 

@@ -22,7 +22,9 @@ impl Summarizer for Truncate {
         let form = if is_replacement { Form::transcript() } else { Form::default() };
         let told = serialize(request.session, request.selection, form)?;
         let all = match request.previous {
-            Some(previous) if !previous.is_empty() && request.purpose == Purpose::History => format!("{previous}\n\n{told}"),
+            Some(previous) if !previous.is_empty() && matches!(request.purpose, Purpose::History | Purpose::Handoff) => {
+                format!("{previous}\n\n{told}")
+            }
             _ => told,
         };
         let quoted = if is_replacement { all.into() } else { text::escape::quote_headings(&all) };

@@ -1,6 +1,7 @@
 //! History on pictures: what they hold, what they may cost, and what becomes of them.
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::run::Run;
 use crate::sessions as s;
@@ -180,6 +181,77 @@ fn s09_a_text_summary_folds_the_archive_and_drops_it() {
     assert_eq!((&entry["preserveData"]["mine"]["y"], entry["preserveData"].get("openaiRemoteCompaction")), (&json!(2), None));
 }
 
+/// A session whose latest compaction has its history in an archive, and the ids of what follows.
+fn archived(archive: &Value) -> Vec<String> {
+    let mut lines = vec![s::header(), s::user("u", s::ROOT, "begin")];
+    let mut compaction: Value = serde_json::from_str(&s::compaction("k", "u", "HOW-TO-READ", "k")).unwrap();
+    compaction["preserveData"] = json!({ "snapcompact": archive });
+    lines.push(compaction.to_string());
+    turns(&mut lines, Some("k"), 1, 6, 2_000);
+    lines
+}
+
+#[test]
+fn s09_every_summarizer_and_strategy_is_told_what_the_frames_say() {
+    let archive =
+        json!({"frames": [], "totalChars": 4, "truncatedChars": 0, "text": "[User]: the ARCH-7731 migration█\u{e}gray words\u{f}"});
+    let lines = archived(&archive);
+    let command = ["--summarizer", "command", "--summarizer-command", "cat >> asked; echo '## Goal'; echo '- done'"];
+    for (strategy, summarizer) in [
+        (&["--keep-recent-tokens", "300", "--allow-growth"][..], &command[..]),
+        (&["--keep-recent-tokens", "300", "--allow-growth"], &["--summarizer", "truncate"]),
+        (&["--strategy", "replace"], &["--summarizer", "truncate"]),
+        (&["--strategy", "replace"], &["--summarizer", "offline"]),
+        (&["--strategy", "replace"], &command),
+        (&["--strategy", "handoff"], &["--summarizer", "truncate"]),
+        (&["--strategy", "handoff"], &["--summarizer", "offline"]),
+        (&["--strategy", "handoff"], &command),
+    ] {
+        let run = Run::of(s::file(&lines));
+        run.go(&[&["compact", "s.jsonl"], strategy, summarizer].concat()).ok();
+        let by_command = summarizer.len() > 2;
+        let files = run.names().into_iter().filter(|name| run.path(name).is_file() && (name == "asked") == by_command);
+        let all: String = files.map(|name| run.text(&name)).collect();
+        // What was there already stands in the file still, but for a history that is replaced.
+        let told = if by_command { all } else { all.replace(&lines[2], "") };
+        assert!(told.contains("the ARCH-7731 migration"), "{strategy:?} {summarizer:?}: {told}");
+        assert!(!told.contains("HOW-TO-READ") && !told.contains('█') && !told.contains("u000e"), "{strategy:?} {summarizer:?}: {told}");
+    }
+}
+
+#[test]
+fn what_an_edit_put_in_the_place_of_a_message_is_told() {
+    let mut lines = vec![
+        s::header(),
+        s::user("u", s::ROOT, "begin with OLD-WORDING-88"),
+        answer("a", "u", "yes"),
+        s::user("o", "a", "an OMITTED-99 request"),
+        s::assistant("c", "o", json!([s::call("c1", "bash", json!({"command": "make"}))])),
+        s::tool_result("r", "c", "c1", "bash", "RAW-OUTPUT-77 of make"),
+        s::entry("context_edit", "e1", "r", json!({"targetId": "u", "replacement": {"content": [s::tx("begin with NEW-WORDING-88")]}})),
+        s::entry("context_edit", "e2", "e1", json!({"targetId": "o", "replacement": null})),
+        s::entry("context_edit", "e3", "e2", json!({"targetId": "r", "replacement": {"content": "first cut"}})),
+        s::entry("context_edit", "e4", "e3", json!({"targetId": "r", "replacement": {"content": "CUT-OUTPUT-77"}})),
+    ];
+    turns(&mut lines, Some("e4"), 1, 6, 2_000);
+    let command = ["--summarizer", "command", "--summarizer-command", "cat >> asked; echo '## Goal'; echo '- done'"];
+    for more in [&["--strategy", "snapcompact"][..], &["--summarizer", "truncate"], &["--summarizer", "offline"], &command] {
+        let run = Run::of(s::file(&lines));
+        let receipt = run.json(&[&["compact", "s.jsonl", "--allow-growth", "--keep-recent-tokens", "300"], more].concat());
+        assert!(receipt["dropped"].as_array().unwrap().contains(&json!({"id": "o", "why": "omitted"})), "{receipt}");
+        let told = if more.len() > 2 {
+            run.text("asked")
+        } else {
+            run.text("s.jsonl").replace(&s::file(&lines).iter().map(|b| *b as char).collect::<String>(), "")
+        };
+        for (words, is_told) in
+            [("NEW-WORDING-88", true), ("OLD-WORDING-88", false), ("OMITTED-99", false), ("RAW-OUTPUT-77", false), ("first cut", false)]
+        {
+            assert_eq!(told.contains(words), is_told, "{more:?}: {words}: {told}");
+        }
+    }
+}
+
 #[test]
 fn s09_frames_without_their_text_are_read_back_for_a_summary() {
     let run = Run::of(session(12, 2_000));
@@ -205,11 +277,12 @@ fn s10_frames_that_are_stored_elsewhere_are_carried_as_they_are() {
     let run = Run::of(session(12, 2_000));
     printed(&run, &[]);
     let mut lines = run.lines("s.jsonl");
-    let png = {
+    let (png, hash) = {
         let frame = &mut lines.last_mut().unwrap()["preserveData"]["snapcompact"]["frames"][0];
-        let data = frame["data"].as_str().unwrap().to_owned();
-        frame["data"] = format!("blob:sha256:{}", "ab".repeat(32)).into();
-        data
+        let png = data_encoding::BASE64.decode(frame["data"].as_str().unwrap().as_bytes()).unwrap();
+        let hash = data_encoding::HEXLOWER.encode(&Sha256::digest(&png));
+        frame["data"] = format!("blob:sha256:{hash}").into();
+        (png, hash)
     };
     let file: Vec<String> = lines.iter().map(Value::to_string).collect();
     run.put("s.jsonl", s::file(&file));
@@ -217,7 +290,7 @@ fn s10_frames_that_are_stored_elsewhere_are_carried_as_they_are() {
     assert_eq!((&shown["frames"][0]["text"], &shown["frames"][0]["bytes"]), (&Value::Null, &Value::Null));
     assert!(shown["frames"][0]["error"].as_str().unwrap().contains("elsewhere"));
     // Where the folder is known, the picture is read.
-    run.put(&format!("blobs/{}", "ab".repeat(32)), data_encoding::BASE64.decode(png.as_bytes()).unwrap());
+    run.put(&format!("blobs/{hash}"), png);
     let blobs = run.path("blobs");
     let shown = run.json(&["inspect", "s.jsonl", "--show", "frames", "--blob-dir", blobs.to_str().unwrap()]);
     assert!(shown["frames"][0]["text"].as_str().unwrap().starts_with("[User]: "), "{shown}");

@@ -25,7 +25,7 @@ fn text_of(run: &Value) -> String {
     let path = session.active_path().entries;
     let dim = !run["name"].as_str().unwrap().contains("dimToolResults false");
     let form = Form { frames: Some(Budgets { dim, ..Budgets::default() }), ..Form::default() };
-    serialize(&session, &select(&session, &path, &path), form).unwrap()
+    serialize(&session, &select(&session, &path, &path).unwrap(), form).unwrap()
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn check(session: &Session, path: &[&Value], plan: &Plan) -> Result<(), TestCase
                 LeftOut::FailedTurn => naive::is_left_out(path[at]) || naive::answers_failed(path, at),
                 LeftOut::Excluded => naive::is_excluded(path[at]),
                 LeftOut::Useless => naive::is_useless(path[at]),
+                LeftOut::Omitted => naive::is_omitted(path, at),
                 // No generated session has such messages, and a cut knows no such reasons.
                 LeftOut::Frames | LeftOut::OldReminder | LeftOut::Irrelevant => false,
             };
@@ -60,6 +61,7 @@ fn check(session: &Session, path: &[&Value], plan: &Plan) -> Result<(), TestCase
             let at = plan.path.iter().position(|p| p == ix).unwrap();
             let entry = path[at];
             prop_assert!(!naive::is_left_out(entry) && !naive::is_excluded(entry) && !naive::is_useless(entry), "{entry} is told");
+            prop_assert!(!naive::is_omitted(path, at), "{entry} is omitted and told");
             prop_assert!(!naive::answers_failed(path, at), "{entry} answers a failed turn and is told");
         }
     }

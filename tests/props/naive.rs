@@ -169,8 +169,8 @@ pub fn context(path: &[&Value]) -> Vec<(String, String)> {
         if answers_failed(path, at) {
             continue;
         }
-        let edit = path.iter().rev().find(|e| kind(e) == "context_edit" && e["targetId"] == entry["id"]);
-        if edit.is_some_and(|e| e["replacement"].is_null()) {
+        let edit = edit_of(path, at);
+        if is_omitted(path, at) {
             continue;
         }
         if role(entry) == "assistant" && edit.is_none() {
@@ -299,4 +299,14 @@ pub fn at(path: &[&Value], window: usize, first_message: usize, budget: u64, can
         false => (window..first_message).rev().find(|n| starts_turn(path[*n])),
     };
     Cut { window, first_kept, first_message, turn_start, budget, candidates }
+}
+
+/// The edit that counts for an entry of a path.
+fn edit_of<'a>(path: &[&'a Value], at: usize) -> Option<&'a Value> {
+    path.iter().rev().copied().find(|e| kind(e) == "context_edit" && e["targetId"] == path[at]["id"])
+}
+
+/// Whether an edit takes an entry out of the context.
+pub(crate) fn is_omitted(path: &[&Value], at: usize) -> bool {
+    edit_of(path, at).is_some_and(|e| e["replacement"].is_null())
 }

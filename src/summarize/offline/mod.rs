@@ -126,7 +126,7 @@ const KEPT_MESSAGES: usize = 400;
 fn kept_names(request: &Request<'_>, notes: &notes::Notes) -> Result<HashSet<String>, SummarizeError> {
     let mut out = HashSet::new();
     for ix in request.kept.iter().copied().take(KEPT_MESSAGES) {
-        request.session.with_message(ix, |message| {
+        request.selection.with_told(request.session, ix, |message| {
             let text = message.text();
             names::scan(text::clip(&text, 64 << 10), |name| {
                 out.insert(notes.facts.short(name.text).to_owned());

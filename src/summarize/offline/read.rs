@@ -44,7 +44,7 @@ impl<'r> Reader<'r> {
     pub(super) fn read(mut self) -> io::Result<Notes> {
         let request = self.request;
         for ix in request.selection.told.iter().copied() {
-            request.session.with_message(ix, |message| self.message(ix, message))?;
+            request.selection.with_told(request.session, ix, |message| self.message(ix, message))?;
         }
         let facts = self.facts_of_turn()?;
         // A result may stand in the part that is kept.
@@ -62,7 +62,7 @@ impl<'r> Reader<'r> {
         let facts = std::mem::replace(&mut self.notes.facts, Facts::new(""));
         let mut apart = Reader { request: self.request, notes: Notes::new(facts) };
         for ix in self.request.turn.iter().copied() {
-            apart.request.session.with_message(ix, |message| apart.message(ix, message))?;
+            apart.request.selection.with_told(apart.request.session, ix, |message| apart.message(ix, message))?;
         }
         Ok(apart.notes.facts)
     }

@@ -49,7 +49,7 @@ pub(super) fn turns(session: &Session, selection: &Selection, form: Form) -> io:
     let mut calls = 0;
     let mask = Mask::new(session, form.mask.then(Redactor::secrets));
     for ix in selection.told.iter().copied() {
-        session.with_message(ix, |message| match message.role {
+        selection.with_told(session, ix, |message| match message.role {
             Role::ToolResult => {
                 let id = message.call_id.as_deref().unwrap_or_default();
                 let place = waiting.remove(id).and_then(|(turn, call)| turns.get_mut(turn)?.calls.get_mut(call));
@@ -275,7 +275,7 @@ mod tests {
     fn told(messages: &[&str]) -> Vec<Turn> {
         let session = Session::of_messages(messages);
         let path = session.active_path().entries;
-        turns(&session, &select(&session, &path, &path), Form::default()).unwrap()
+        turns(&session, &select(&session, &path, &path).unwrap(), Form::default()).unwrap()
     }
 
     fn of_assistant(calls: &[(&str, Value)]) -> Vec<Turn> {

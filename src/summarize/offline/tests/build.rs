@@ -104,7 +104,7 @@ pub(super) fn summary(build: &Build, ask: &Ask<'_>) -> Summary {
 
 pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
     let messages: Vec<Ix> = session.active_path().entries.iter().copied().filter(|ix| session[*ix].is_message()).collect();
-    let selection = select(session, &session.active_path().entries, &messages);
+    let selection = select(session, &session.active_path().entries, &messages).unwrap();
     let request = Request {
         session,
         selection: &selection,
