@@ -4,7 +4,7 @@
 //! inside its cells, so glyphs never touch and a frame can be read back cell by cell.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A bitmap font that sets the cell.
@@ -98,8 +98,8 @@ fn unifont() -> &'static Glyphs {
 struct Glyphs {
     /// Per code point of the BMP the number of its glyph plus one; 0 means none.
     numbers: Vec<u16>,
-    /// Width of each glyph and its rows.
-    glyphs: Vec<(u8, Rows)>,
+    /// Width of each glyph and its rows, bit 15 the leftmost pixel.
+    glyphs: Vec<(u8, [u16; ROWS])>,
 }
 
 impl Glyphs {
@@ -114,9 +114,9 @@ impl Glyphs {
             let Some((codes, after)) = after.split_at_checked(2 * count) else { break };
             let Some((bitmaps, after)) = after.split_at_checked(count * stride * high) else { break };
             for (code, bitmap) in codes.as_chunks().0.iter().zip(bitmaps.chunks(stride * high)) {
-                let mut rows = [0; ROWS];
+                let mut rows = [0_u16; ROWS];
                 for (row, bytes) in rows.iter_mut().zip(bitmap.chunks(stride)) {
-                    *row = bytes.iter().rev().fold(0, |row, byte| row >> 8 | u32::from(*byte) << 24);
+                    *row = bytes.iter().rev().fold(0, |row, byte| row >> 8 | u16::from(*byte) << 8);
                 }
                 let ink: u32 = rows.iter().map(|row| row.count_ones()).sum();
                 if ink == u32::from(*width) * u32::from(*height) && *code != (NEWLINE as u16).to_le_bytes() {
@@ -133,9 +133,15 @@ impl Glyphs {
         all
     }
 
-    fn get(&self, c: char) -> Option<&(u8, Rows)> {
+    fn has(&self, c: char) -> bool {
+        self.numbers.get(c as usize).is_some_and(|number| *number > 0)
+    }
+
+    /// Width and rows of a glyph.
+    fn get(&self, c: char) -> Option<(u32, Rows)> {
         let number = *self.numbers.get(c as usize)?;
-        self.glyphs.get(usize::from(number).checked_sub(1)?)
+        let (width, rows) = self.glyphs.get(usize::from(number).checked_sub(1)?)?;
+        Some((u32::from(*width), rows.map(|row| u32::from(row) << 16)))
     }
 
     fn chars(&self) -> impl Iterator<Item = char> + '_ {
@@ -161,9 +167,9 @@ impl Pen {
     /// Cells that a character takes: 0 when no font can draw it.
     #[must_use]
     pub fn cells(&self, c: char) -> u32 {
-        if c == NEWLINE || self.face.glyphs().get(c).is_some() {
+        if c == NEWLINE || self.face.glyphs().has(c) {
             1
-        } else if self.draws_wide() && unifont().get(c).is_some() {
+        } else if self.draws_wide() && unifont().has(c) {
             2
         } else {
             0
@@ -179,8 +185,7 @@ impl Pen {
     /// The pixels of a character of the face itself, in one cell.
     #[must_use]
     pub fn narrow(&self, c: char) -> Option<Rows> {
-        let (_, rows) = self.face.glyphs().get(c)?;
-        let mut rows = *rows;
+        let (_, mut rows) = self.face.glyphs().get(c)?;
         if c == '0' && self.slashed_zero {
             let (from, slashed) = self.face.slashed_zero();
             for (row, bits) in rows.iter_mut().skip(from).zip(slashed) {
@@ -197,10 +202,8 @@ impl Pen {
         if !self.draws_wide() {
             return None;
         }
-        let (width, rows) = unifont().get(c)?;
+        let (mut width, mut rows) = unifont().get(c)?;
         let (room, high) = (self.cell.0 * 2, self.cell.1.min(ROWS as u32));
-        let mut width = u32::from(*width);
-        let mut rows = *rows;
         merge_rows(&mut rows, ROWS, high as usize);
         if width > room {
             let mut columns = transposed(&rows);
@@ -265,6 +268,10 @@ impl Hasher for Mix {
     }
 }
 
+fn mixed(rows: &Rows) -> u64 {
+    BuildHasherDefault::<Mix>::default().hash_one(rows)
+}
+
 type Table<K> = HashMap<K, char, BuildHasherDefault<Mix>>;
 
 /// What pixels say: the other direction of a [`Pen`].
@@ -275,7 +282,8 @@ type Table<K> = HashMap<K, char, BuildHasherDefault<Mix>>;
 pub struct Lens {
     pen: Pen,
     narrow: Table<Rows>,
-    wide: OnceLock<Table<Rows>>,
+    /// By a hash of the pixels, which are compared again: the pixels of all would take many times the room.
+    wide: OnceLock<Table<u64>>,
 }
 
 impl Lens {
@@ -315,12 +323,21 @@ impl Lens {
         let drawn = || {
             let mut all = Table::default();
             for c in unifont().chars().filter(|c| self.pen.cells(*c) == 2) {
-                all.entry(self.pen.wide(c).unwrap_or_default()).or_insert(c);
+                all.entry(mixed(&self.pen.wide(c).unwrap_or_default())).or_insert(c);
             }
-            all.insert([0; ROWS], ' ');
             all
         };
-        self.wide.get_or_init(drawn).get(rows).copied()
+        if *rows == [0; ROWS] {
+            return Some(' ');
+        }
+        let c = self.wide.get_or_init(drawn).get(&mixed(rows)).copied()?;
+        (self.pen.wide(c).as_ref() == Some(rows)).then_some(c)
+    }
+
+    /// The pixels of a character of the face itself; none when it has no glyph there.
+    #[must_use]
+    pub fn pixels(&self, c: char) -> Rows {
+        self.pen.narrow(c).unwrap_or_default()
     }
 
     /// The smallest character that looks like `c`: all that a reader can know of it.

@@ -68,7 +68,7 @@ pub struct Cell {
 /// A page laid out.
 #[derive(Debug, Clone, Default)]
 pub struct Sheet {
-    /// What stands on it, in reading order.
+    /// What stands on it, row by row.
     pub cells: Vec<Cell>,
     /// Rows that are used, at least 1.
     pub rows: u32,
@@ -120,8 +120,21 @@ pub fn sheet(page: &str, shape: &Shape) -> Sheet {
     if shape.columns == 2 {
         // Empty lines are used too.
         sheet.rows = sheet.rows.max((line + 1).clamp(1, grid.rows.max(1)));
+        sheet.cells.sort_by_key(|cell| cell.row);
     }
     sheet
+}
+
+impl Sheet {
+    /// The cells of each row, from the first on.
+    pub fn by_row(&self) -> impl Iterator<Item = &[Cell]> {
+        let mut rest = self.cells.as_slice();
+        (0..self.rows).map(move |row| {
+            let (cells, after) = rest.split_at_checked(rest.partition_point(|cell| u32::from(cell.row) <= row)).unwrap_or((rest, &[]));
+            rest = after;
+            cells
+        })
+    }
 }
 
 /// Cuts a text into the pages that frames of a shape hold, with `rows` rows of text at most.

@@ -70,23 +70,22 @@ pub fn print(pages: &[String], shape: &Shape) -> Result<Vec<Picture>, PrintError
 
 fn one(page: &str, at: usize, shape: &Shape, lens: &Lens) -> Result<Picture, PrintError> {
     let sheet = sheet(page, shape);
-    let mut raster = render::draw(&sheet, shape);
-    spoil(&mut raster, at);
-    let picture = render::encoded(&raster, shape)?;
-    drop(raster);
+    let picture = render::picture_with(&sheet, shape, &|pixels, before| spoil(pixels, at, before))?;
     read::verify(&picture.png, &sheet, shape, lens).map_err(|error| PrintError::Unread { page: at + 1, error })?;
     Ok(picture)
 }
 
 /// Debug builds change one pixel when asked to (`EPITOME_TEST_FLIP_PIXEL=page:pixel`, both from 0), so that tests can show
-/// that the run then stops.
+/// that the run then stops. `before` pixels of the picture stand before those that are passed in.
 #[cfg_attr(not(debug_assertions), allow(unused_variables, clippy::ptr_arg))]
-fn spoil(raster: &mut render::Raster, page: usize) {
+fn spoil(raster: &mut render::Raster, page: usize, before: usize) {
     #[cfg(debug_assertions)]
     if let Ok(asked) = std::env::var("EPITOME_TEST_FLIP_PIXEL")
         && let Some((wanted, pixel)) = asked.split_once(':')
         && wanted.parse() == Ok(page)
-        && let Some(pixel) = pixel.parse().ok().and_then(|pixel: usize| raster.pixels.get_mut(pixel))
+        && let Some(at) = pixel.parse().ok().and_then(|pixel: usize| pixel.checked_sub(before))
+        && at < raster.width * raster.height
+        && let Some(pixel) = raster.pixels.get_mut(at)
     {
         *pixel = if *pixel == 0 { 7 } else { 0 };
     }

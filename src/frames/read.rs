@@ -3,8 +3,10 @@
 //! A frame is only written when its cells, matched one by one against the font, say what was to be printed. The same
 //! reading shows the frames of any session as text. It is exact up to characters that share their pixels.
 
+use std::io;
+
 use super::font::{Lens, NEWLINE, ROWS, Rows};
-use super::layout::{Sheet, ink};
+use super::layout::{Cell, Sheet, ink};
 use super::render::{self, ONES, Raster, Rgb};
 use super::shape::{GUTTER, Shape};
 
@@ -52,61 +54,120 @@ const MOST_PIXELS: usize = 64 << 20;
 /// What stands for pixels that are no character.
 const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
 
-/// Decodes a PNG.
-///
-/// # Errors
-/// When it is no PNG, of a kind that frames are not, or larger than any frame.
-pub fn decode(file: &[u8]) -> Result<Pixels, ReadError> {
-    let wrong = |error: png::DecodingError| ReadError::Decode(error.to_string());
-    let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
+/// A PNG whose head was read.
+struct Opened<'a> {
+    reader: png::Reader<io::Cursor<&'a [u8]>>,
+    width: usize,
+    height: usize,
+    /// How its pixels are packed; `None` for full colour.
+    packing: Option<Packing>,
+}
+
+/// What each byte of packed pixels stands for.
+struct Packing {
+    /// Pixels of a byte.
+    each: usize,
+    table: Vec<[u8; 8]>,
+}
+
+fn wrong(error: png::DecodingError) -> ReadError {
+    ReadError::Decode(error.to_string())
+}
+
+fn open(file: &[u8]) -> Result<Opened<'_>, ReadError> {
+    let mut decoder = png::Decoder::new(io::Cursor::new(file));
     decoder.set_transformations(png::Transformations::IDENTITY);
-    let mut reader = decoder.read_info().map_err(wrong)?;
+    let reader = decoder.read_info().map_err(wrong)?;
     let info = reader.info();
     let (width, height, depth, colour) = (info.width as usize, info.height as usize, info.bit_depth as usize, info.color_type);
     if width.saturating_mul(height) > MOST_PIXELS {
         return Err(ReadError::Size(width, height));
     }
-    let palette: Option<Vec<u8>> = info.palette.as_ref().map(|palette| palette.to_vec());
-    let size = reader.output_buffer_size().ok_or(ReadError::Size(width, height))?;
-    let mut bytes = vec![0; size];
-    let frame = reader.next_frame(&mut bytes).map_err(wrong)?;
-    match (colour, palette) {
+    let packing = match (colour, &info.palette) {
         (png::ColorType::Indexed, Some(palette)) => {
             let colours = palette.as_chunks().0.iter().map(|colour| ink::COLOURS.iter().position(|known| known == colour));
             let numbers: Option<Vec<u8>> = colours.map(|number| number.map(|n| n as u8)).collect();
-            let numbers = numbers.ok_or(ReadError::FullColour)?;
-            unpack(&bytes, frame.line_size, width, height, depth, &numbers).map(Pixels::Raster)
+            Some(Packing::new(depth, &numbers.ok_or(ReadError::FullColour)?)?)
         }
-        (png::ColorType::Rgb, _) if depth == 8 => Ok(Pixels::Full(Rgb { width, height, bytes })),
-        _ => Err(ReadError::Decode(format!("colour type {colour:?} with {depth} bits is not what frames are"))),
-    }
+        (png::ColorType::Rgb, _) if depth == 8 => None,
+        _ => return Err(ReadError::Decode(format!("colour type {colour:?} with {depth} bits is not what frames are"))),
+    };
+    Ok(Opened { reader, width, height, packing })
 }
 
-fn unpack(bytes: &[u8], stride: usize, width: usize, height: usize, depth: usize, numbers: &[u8]) -> Result<Raster, ReadError> {
-    if !matches!(depth, 1 | 2 | 4 | 8) {
-        return Err(ReadError::Decode(format!("{depth} bits a pixel")));
-    }
-    // What each byte of packed pixels stands for; pixels of a colour that is not in the palette are strays.
-    let each = 8 / depth;
-    let mask = (1_usize << depth) - 1;
-    let number = |at: usize| numbers.get(at).copied().unwrap_or(u8::MAX >> 1);
-    let table: Vec<[u8; 8]> = (0..256_usize)
-        .map(|byte| {
+impl Packing {
+    fn new(depth: usize, numbers: &[u8]) -> Result<Packing, ReadError> {
+        if !matches!(depth, 1 | 2 | 4 | 8) {
+            return Err(ReadError::Decode(format!("{depth} bits a pixel")));
+        }
+        // Pixels of a colour that is not in the palette are strays.
+        let each = 8 / depth;
+        let mask = (1_usize << depth) - 1;
+        let number = |at: usize| numbers.get(at).copied().unwrap_or(u8::MAX >> 1);
+        let pixels = |byte: usize| {
             let mut pixels = [0; 8];
             pixels.iter_mut().take(each).enumerate().for_each(|(n, pixel)| *pixel = number(byte >> (8 - depth * (n + 1)) & mask));
             pixels
-        })
-        .collect();
-    let mut raster = Raster::white(width, height);
-    for (row, packed) in bytes.chunks(stride.max(1)).take(height).enumerate() {
-        let line = raster.pixels.get_mut(row * width..(row + 1) * width).unwrap_or_default();
-        for (pixels, byte) in line.chunks_mut(each).zip(packed) {
-            if let Some(from) = table.get(usize::from(*byte)).and_then(|known| known.get(..pixels.len())) {
-                pixels.copy_from_slice(from);
-            }
+        };
+        Ok(Packing { each, table: (0..256).map(pixels).collect() })
+    }
+
+    fn unpack(&self, packed: &[u8], line: &mut [u8]) {
+        match self.each {
+            8 => self.unpack_by::<8>(packed, line),
+            4 => self.unpack_by::<4>(packed, line),
+            2 => self.unpack_by::<2>(packed, line),
+            _ => self.unpack_by::<1>(packed, line),
         }
     }
-    Ok(raster)
+
+    /// With the number of pixels known to the compiler, which makes no call of each small copy.
+    fn unpack_by<const EACH: usize>(&self, packed: &[u8], line: &mut [u8]) {
+        let known = |byte: u8| self.table.get(usize::from(byte)).and_then(|known| known.first_chunk::<EACH>());
+        let (whole, rest) = line.as_chunks_mut::<EACH>();
+        for (pixels, byte) in whole.iter_mut().zip(packed) {
+            if let Some(known) = known(*byte) {
+                *pixels = *known;
+            }
+        }
+        if let Some(known) = packed.get(whole.len()).and_then(|byte| known(*byte)) {
+            rest.iter_mut().zip(known).for_each(|(pixel, from)| *pixel = *from);
+        }
+    }
+}
+
+impl Opened<'_> {
+    /// The next `rows` rows of packed pixels, in the first rows of `raster`.
+    fn rows(&mut self, packing: &Packing, raster: &mut Raster, rows: usize) -> Result<(), ReadError> {
+        for line in raster.pixels.chunks_exact_mut(self.width.max(1)).take(rows) {
+            let row = self.reader.next_row().map_err(wrong)?.ok_or(ReadError::Size(self.width, self.height))?;
+            packing.unpack(row.data(), line);
+        }
+        Ok(())
+    }
+
+    /// Reads to the end, so that what is wrong with the file shows.
+    fn end(mut self) -> Result<(), ReadError> {
+        self.reader.finish().map_err(wrong)
+    }
+}
+
+/// Decodes a PNG.
+///
+/// # Errors
+/// When it is no PNG, of a kind that frames are not, or larger than any frame.
+pub fn decode(file: &[u8]) -> Result<Pixels, ReadError> {
+    let mut opened = open(file)?;
+    let (width, height) = (opened.width, opened.height);
+    let Some(packing) = opened.packing.take() else {
+        let mut bytes = vec![0; opened.reader.output_buffer_size().ok_or(ReadError::Size(width, height))?];
+        opened.reader.next_frame(&mut bytes).map_err(wrong)?;
+        return Ok(Pixels::Full(Rgb { width, height, bytes }));
+    };
+    let mut raster = Raster::white(width, height);
+    opened.rows(&packing, &mut raster, height)?;
+    opened.end()?;
+    Ok(Pixels::Raster(raster))
 }
 
 /// The pixels of some cells.
@@ -172,11 +233,12 @@ struct Places {
 impl Places {
     fn of(shape: &Shape) -> Places {
         let (width, height) = shape.pen().cell;
-        Places { cell: (width as usize, height as usize), pitch: (height * shape.repeat) as usize }
+        Places { cell: (width as usize, height as usize), pitch: render::pitch(shape) }
     }
 
-    fn look(&self, raster: &Raster, row: usize, col: usize, span: usize) -> Option<Seen> {
-        look(raster, (col * self.cell.0, row * self.pitch), (span * self.cell.0, self.cell.1))
+    /// The cells of a row whose pixels begin at `top`.
+    fn look(&self, raster: &Raster, top: usize, col: usize, span: usize) -> Option<Seen> {
+        look(raster, (col * self.cell.0, top), (span * self.cell.0, self.cell.1))
     }
 }
 
@@ -185,54 +247,80 @@ impl Places {
 /// # Errors
 /// [`ReadError`] for the first difference.
 pub fn compare(raster: &Raster, sheet: &Sheet, shape: &Shape, lens: &Lens) -> Result<(), ReadError> {
-    let places = Places::of(shape);
-    if raster.height != sheet.rows as usize * places.pitch {
+    let mut comparison = Comparison::new(shape, lens);
+    let pitch = comparison.places.pitch;
+    if raster.height != sheet.rows as usize * pitch {
         return Err(ReadError::Size(raster.width, raster.height));
     }
-    let mut looks: [Option<char>; 128] = [None; 128];
-    let mut coloured = 0;
-    for cell in &sheet.cells {
-        let seen = places.look(raster, usize::from(cell.row), usize::from(cell.col), usize::from(cell.span));
-        let read = seen.as_ref().and_then(|seen| match (seen.is_newline(), cell.span) {
-            (true, _) => Some(NEWLINE),
-            (false, 1) => lens.narrow(&seen.rows),
-            (false, _) => lens.wide(&seen.rows),
-        });
-        let printed = match looks.get_mut(cell.c as usize) {
-            Some(known) => *known.get_or_insert_with(|| lens.look(cell.c)),
-            None => lens.look(cell.c),
-        };
-        let same_ink = seen.as_ref().is_some_and(|seen| seen.ink == cell.ink || seen.count == 0);
-        if read != Some(printed) || !same_ink {
-            return Err(ReadError::Differs {
-                row: usize::from(cell.row) + 1,
-                col: usize::from(cell.col) + 1,
-                printed: cell.c,
-                read: read.unwrap_or(UNKNOWN),
-            });
-        }
-        coloured += seen.map_or(0, |seen| seen.count);
+    sheet.by_row().enumerate().try_for_each(|(row, cells)| comparison.row(raster, row * pitch, row, cells))
+}
+
+/// A comparison of what was drawn with what was to be printed.
+struct Comparison<'a> {
+    lens: &'a Lens,
+    places: Places,
+    repeat: u32,
+    /// Of ASCII characters what they look like, and their pixels.
+    known: [Option<(char, Rows)>; 128],
+}
+
+impl<'a> Comparison<'a> {
+    fn new(shape: &Shape, lens: &'a Lens) -> Self {
+        Comparison { lens, places: Places::of(shape), repeat: shape.repeat, known: [None; 128] }
     }
-    let width = raster.width.max(1);
-    let mut found = 0;
-    let mut rows = raster.pixels.chunks_exact(width);
-    for row in 0..sheet.rows {
-        let first: Vec<&[u8]> = rows.by_ref().take(places.cell.1).collect();
-        found += first.iter().map(|line| line.iter().filter(|pixel| **pixel != ink::WHITE).count()).sum::<usize>();
-        for _ in 1..shape.repeat {
+
+    /// Reads the cells of a row, whose pixels begin at `top`, and looks for pixels that belong to none.
+    fn row(&mut self, raster: &Raster, top: usize, row: usize, cells: &[Cell]) -> Result<(), ReadError> {
+        let (lens, places) = (self.lens, &self.places);
+        let mut coloured = 0;
+        for cell in cells {
+            let seen = places.look(raster, top, usize::from(cell.col), usize::from(cell.span));
+            let (printed, pixels) = match self.known.get_mut(cell.c as usize) {
+                Some(known) => *known.get_or_insert_with(|| (lens.look(cell.c), lens.pixels(cell.c))),
+                None => (lens.look(cell.c), lens.pixels(cell.c)),
+            };
+            let read = seen.as_ref().and_then(|seen| match (seen.is_newline(), cell.span) {
+                (true, _) => Some(NEWLINE),
+                // What has the very pixels of a character looks like it.
+                (false, 1) if seen.rows == pixels => Some(printed),
+                (false, 1) => lens.narrow(&seen.rows),
+                (false, _) => lens.wide(&seen.rows),
+            });
+            let same_ink = seen.as_ref().is_some_and(|seen| seen.ink == cell.ink || seen.count == 0);
+            if read != Some(printed) || !same_ink {
+                return Err(ReadError::Differs {
+                    row: row + 1,
+                    col: usize::from(cell.col) + 1,
+                    printed: cell.c,
+                    read: read.unwrap_or(UNKNOWN),
+                });
+            }
+            coloured += seen.map_or(0, |seen| seen.count);
+        }
+        let width = raster.width.max(1);
+        let mut lines = raster.pixels.chunks_exact(width).skip(top);
+        let first: Vec<&[u8]> = lines.by_ref().take(places.cell.1).collect();
+        let found: usize = first.iter().map(|line| count_coloured(line)).sum();
+        for _ in 1..self.repeat {
             // A copy says the same, on its band.
             let same = |a: &u8, b: &u8| *b == if *a == ink::WHITE { ink::BAND } else { *a };
             for line in &first {
-                if !rows.next().is_some_and(|copy| line.iter().zip(copy).all(|(a, b)| same(a, b))) {
+                if !lines.next().is_some_and(|copy| line.iter().zip(copy).all(|(a, b)| same(a, b))) {
                     return Err(ReadError::Stray(format!("the copy of row {} differs from it", row + 1)));
                 }
             }
         }
+        if found != coloured {
+            return Err(ReadError::Stray(format!("in row {}, {coloured} belong to characters, {found} are coloured", row + 1)));
+        }
+        Ok(())
     }
-    if found != coloured {
-        return Err(ReadError::Stray(format!("{coloured} belong to characters, {found} are coloured")));
-    }
-    Ok(())
+}
+
+fn count_coloured(line: &[u8]) -> usize {
+    let (words, rest) = line.as_chunks::<8>();
+    let in_word = |word: &[u8; 8]| (((u64::from_le_bytes(*word) + 0x7f * ONES) >> 7) & ONES).count_ones() as usize;
+    words.iter().map(in_word).sum::<usize>() + rest.iter().filter(|pixel| **pixel != ink::WHITE).count()
 }
 
 /// Decodes a picture that was made of a sheet and reads it back.
@@ -240,28 +328,35 @@ pub fn compare(raster: &Raster, sheet: &Sheet, shape: &Shape, lens: &Lens) -> Re
 /// # Errors
 /// [`ReadError`] when it does not say exactly, up to look-alikes, what was printed.
 pub fn verify(png: &[u8], sheet: &Sheet, shape: &Shape, lens: &Lens) -> Result<(), ReadError> {
-    match decode(png)? {
-        Pixels::Raster(raster) if !shape.scaled => {
-            if raster.width != shape.edge as usize {
-                return Err(ReadError::Size(raster.width, raster.height));
+    let mut opened = open(png)?;
+    let size = ReadError::Size(opened.width, opened.height);
+    match opened.packing.take() {
+        Some(packing) if !shape.scaled => {
+            let mut comparison = Comparison::new(shape, lens);
+            let pitch = comparison.places.pitch;
+            if opened.width != shape.edge as usize || opened.height != sheet.rows as usize * pitch {
+                return Err(size);
             }
-            compare(&raster, sheet, shape, lens)
+            let mut band = Raster::white(opened.width, pitch);
+            for (row, cells) in sheet.by_row().enumerate() {
+                opened.rows(&packing, &mut band, pitch)?;
+                comparison.row(&band, 0, row, cells)?;
+            }
+            opened.end()
         }
-        Pixels::Full(full) if shape.scaled => {
+        None if shape.scaled => {
             // Scaled cells hold no glyphs, so the unscaled picture is read, and what it says, drawn again and scaled, has to
             // be what the file holds.
             let raster = render::draw(sheet, shape);
             compare(&raster, sheet, shape, lens)?;
             let mut again = sheet.clone();
             again.cells.iter_mut().for_each(|cell| cell.c = lens.look(cell.c));
-            if render::scaled(&render::draw(&again, shape), shape) == full {
-                Ok(())
-            } else {
-                Err(ReadError::Stray("the scaled picture is not the one that was drawn".to_owned()))
+            match decode(png)? {
+                Pixels::Full(full) if render::scaled(&render::draw(&again, shape), shape) == full => Ok(()),
+                _ => Err(ReadError::Stray("the scaled picture is not the one that was drawn".to_owned())),
             }
         }
-        Pixels::Raster(raster) => Err(ReadError::Size(raster.width, raster.height)),
-        Pixels::Full(full) => Err(ReadError::Size(full.width, full.height)),
+        _ => Err(size),
     }
 }
 
@@ -305,10 +400,10 @@ pub fn read(raster: &Raster, shape: &Shape, lens: &Lens) -> Reading {
 
 fn read_line(raster: &Raster, places: &Places, lens: &Lens, (row, left): (usize, usize), cols: usize) -> Reading {
     let narrow = |col: usize| {
-        let seen = places.look(raster, row, left + col, 1)?;
+        let seen = places.look(raster, row * places.pitch, left + col, 1)?;
         if seen.is_newline() { Some(NEWLINE) } else { lens.narrow(&seen.rows) }
     };
-    let wide = |col: usize| places.look(raster, row, left + col, 2).and_then(|seen| lens.wide(&seen.rows));
+    let wide = |col: usize| places.look(raster, row * places.pitch, left + col, 2).and_then(|seen| lens.wide(&seen.rows));
     let cells: Vec<Option<char>> = (0..cols).map(narrow).collect();
     // From the end, what each place is best read as: with the fewest unknown cells after it. Half an ideograph may look like
     // a character, a whole one hardly like two; and a blank with half of one may look like another.
