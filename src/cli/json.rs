@@ -219,7 +219,13 @@ pub(super) fn prune(session: &Session, plan: &PrunePlan, would_prune: bool, save
         "kept_image_tokens": plan.kept_image_tokens(), "results": rows.collect::<Vec<_>>(),
     });
     if let (false, Value::Object(object)) = (freed.is_empty(), &mut object) {
-        let rows = freed.iter().map(|f| json!({"measure": f.measure.name(), "entries": f.entries, "bytes": f.bytes, "tokens": f.tokens}));
+        let rows = freed.iter().map(|f| {
+            let changes = f.changes.iter().map(|c| json!({"id": session.id(c.entry), "bytes": c.bytes, "tokens": c.tokens}));
+            json!({
+                "measure": f.measure.name(), "entries": f.changes.len(), "bytes": f.bytes, "tokens": f.tokens,
+                "changes": changes.collect::<Vec<_>>(),
+            })
+        });
         object.insert("size".to_owned(), rows.collect());
     }
     object
@@ -273,11 +279,14 @@ pub(super) fn pruning(object: &mut Map<String, Value>, done: &PruneDone) {
         object.insert("entry_id".to_owned(), json!(edits.last()));
         object.insert("entry_ids".to_owned(), json!(edits));
     }
+    let gone = done.freed.iter().filter(|freed| done.changed && freed.measure.takes_entries());
+    let dropped = gone.flat_map(|f| f.changes.iter().map(|c| json!({"id": done.session.id(c.entry), "why": f.measure.name()})));
     let rows = [
         ("action", action.into()),
         ("reason", reason),
         ("bytes_before", done.bytes.0.into()),
         ("bytes_after", done.bytes.1.into()),
+        ("dropped", dropped.collect()),
         ("pruned_results", pruned.into()),
         ("archive_revision", json!(done.revision)),
         ("restored_revision", json!(done.restored)),

@@ -161,8 +161,8 @@ compact   action (compacted, promoted, pruned, nothing, refused), reason, entry_
           replacement (instructions, reminders, tokens, limit, other_branches), new_session (id, path)
 snapcompact     as compact; with --text: frames, written, dry_run, warnings
 prune     action (pruned, repaired, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision,
-          restored_revision, dry_run, warnings, prune (would_prune, saved_tokens, saved_bytes, kept_image_tokens, results,
-          and with measures for the file's size: size (measure, entries, bytes, tokens)); with --repair: mended (code, line, id, what);
+          restored_revision, dropped, dry_run, warnings, prune (would_prune, saved_tokens, saved_bytes, kept_image_tokens, results,
+          and with measures for the file's size: size (measure, entries, bytes, tokens, changes (id, bytes, tokens))); with --repair: mended (code, line, id, what);
           with --append: entry_id (the last edit, which is the new leaf), entry_ids
 branch-summary  branches, with --all (from_id, entry_id, branch, files, summary), else branch (common_ancestor_id, entry_ids,
           messages, tokens), files, action (summarized, nothing, refused), reason,
@@ -217,7 +217,7 @@ Always mended
   parent-cycle     the entry at which the active path is cut becomes a root
   orphan-result    the result is taken out, its children move up; one that a compaction cut off gets its call back
   missing-kept-id  the compaction names itself: it keeps nothing, as readers read it
-  bad-image        the right media type, else a text that says what the image was
+  bad-image        the right media type; a PNG or JPEG that is too large is made smaller; else a text that says what it was
   stray-temp       a file that a killed run of epitome left over is removed; those of other programs stay
 
 Mended when they are named

@@ -277,7 +277,7 @@ fn judge(job: &PruneJob<'_>, planned: &SizePlan, opened: &Opened, after: u64) ->
     if !planned.pruned.is_empty() {
         return None;
     }
-    if planned.freed.iter().all(|freed| freed.entries == 0) {
+    if planned.freed.iter().all(|freed| freed.changes.is_empty()) {
         return Some("nothing_to_prune");
     }
     let tokens: i64 = planned.freed.iter().map(|freed| freed.tokens).sum();

@@ -13,7 +13,8 @@
 //! - [`problems`]: everything that is wrong, each with code, line and offset
 //! - [`frames`]: history on pictures, as entries carry it
 //! - [`repair`]: mends for it, as changes to bytes
-//! - [`owner`]: which agent the file belongs to; [`images`]: what image data really is
+//! - [`owner`]: which agent the file belongs to; [`images`]: what image data really is;
+//!   `shrink`: too large images made smaller
 
 pub mod context;
 pub mod edit;
@@ -30,6 +31,7 @@ pub mod problems;
 mod protos;
 pub mod repair;
 mod scan;
+mod shrink;
 pub mod source;
 pub mod tree;
 

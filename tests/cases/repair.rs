@@ -135,6 +135,8 @@ fn every_problem_is_found_and_mended_or_not() {
                     "{receipt}"
                 );
                 assert!(everything(&run.path("")) == before, "{name}");
+                // It is no error: an agent reads the file as it is.
+                assert_eq!(run.go(&["inspect", "--check", "s.jsonl"]).code, 0, "{name}");
                 continue;
             }
             Mending::WhenNamed => {
@@ -452,7 +454,8 @@ fn p15_p21_images_are_mended_one_by_one() {
     let mut lines = vec![s::header()];
     for n in 0..12 {
         let parent = (n > 0).then(|| format!("u{}", n - 1));
-        let block = picture(if n % 2 == 0 { 2_500 } else { 50 });
+        // Half an image tells its size and cannot be made smaller.
+        let block = if n % 2 == 0 { s::image_block(&s::png(2_500, 10)[..60], "image/png") } else { picture(50) };
         lines.push(s::user(&format!("u{n}"), parent.as_deref(), json!([s::tx("look"), block, s::tx("well?")])));
     }
     let run = Run::of(s::file(&lines));
@@ -464,6 +467,43 @@ fn p15_p21_images_are_mended_one_by_one() {
     let content = &first["message"]["content"];
     assert_eq!((&content[0]["text"], &content[2]["text"]), (&json!("look"), &json!("well?")));
     assert!(content[1]["text"].as_str().unwrap().contains("image/png, 2500 x 10 pixels"), "{content}");
+}
+
+#[test]
+fn p15_images_that_are_too_large_are_made_smaller_and_stay() {
+    let png = |width, height| s::image_block(&s::png(width, height), "image/png");
+    let mut lines = vec![s::header()];
+    for n in 0..12 {
+        let parent = (n > 0).then(|| format!("u{}", n - 1));
+        let block = match n {
+            // Too wide for any request, by its name another format as well; too wide beside so many; too many bytes.
+            0 => s::image_block(&s::png(9_000, 90), "image/jpeg"),
+            1 => png(2_162, 322),
+            2 => s::image_block(&s::png_of_len(40, 30, 5_100_000), "image/png"),
+            // Half an image tells its size, and is not there.
+            3 => s::image_block(&s::png(8_500, 10)[..60], "image/png"),
+            _ => png(50, 10),
+        };
+        lines.push(s::user(&format!("u{n}"), parent.as_deref(), json!([s::tx("look"), block, s::tx("well?")])));
+    }
+    let run = Run::of(s::file(&lines));
+    check(&run, 0, &["bad-image"; 4]);
+    let receipt = repaired(&run, "");
+    assert_eq!(mends(&receipt), [2, 2, 3, 4, 5].map(|line| ("bad-image", line)), "{receipt}");
+    check(&run, 0, &[]);
+    let now = run.lines("s.jsonl");
+    let block = |id: &str| now.iter().find(|line| line["id"] == id).unwrap()["message"]["content"].clone();
+    let size = |id: &str| {
+        let content = block(id);
+        assert_eq!((&content[0], &content[2]), (&s::tx("look"), &s::tx("well?")), "{id}");
+        assert_eq!(content[1]["mimeType"], "image/png");
+        let data = content[1]["data"].as_str().unwrap().to_owned();
+        let bytes = data_encoding::BASE64.decode(data.as_bytes()).unwrap();
+        let picture = image::load_from_memory(&bytes).unwrap();
+        (picture.width(), picture.height(), bytes.len() < 5_000_000)
+    };
+    assert_eq!((size("u0"), size("u1"), size("u2"), size("u4")), ((2_000, 20, true), (2_000, 298, true), (40, 30, true), (50, 10, true)));
+    assert!(block("u3")[1]["text"].as_str().unwrap().contains("8500 x 10 pixels"), "{}", block("u3"));
 }
 
 #[test]

@@ -46,7 +46,16 @@ fn repaired(run: &Run, args: &[&str]) -> Value {
     assert!(run.bytes("s.jsonl") == before && run.names() == names, "a dry run wrote");
     let receipt = prune(run, &[&all]);
     assert_eq!((&receipt["action"], &receipt["prune"]["would_prune"]), (&json!("pruned"), &json!(true)), "{receipt}");
-    assert_eq!(dry["prune"]["size"], receipt["prune"]["size"]);
+    assert_eq!((&dry["prune"]["size"], &dry["dropped"]), (&receipt["prune"]["size"], &receipt["dropped"]));
+    for row in receipt["prune"]["size"].as_array().unwrap() {
+        let changes = row["changes"].as_array().unwrap();
+        let sum = |key: &str| changes.iter().map(|change| change[key].as_i64().unwrap()).sum::<i64>();
+        assert_eq!(
+            (changes.len() as u64, sum("bytes"), sum("tokens")),
+            (row["entries"].as_u64().unwrap(), row["bytes"].as_i64().unwrap(), row["tokens"].as_i64().unwrap()),
+            "{row}"
+        );
+    }
     let after = run.bytes("s.jsonl");
     assert_eq!((&receipt["bytes_before"], &receipt["bytes_after"]), (&json!(before.len()), &json!(after.len())));
     if after.len() < before.len() {
@@ -72,6 +81,11 @@ fn repaired(run: &Run, args: &[&str]) -> Value {
         let counted: u64 = rows.iter().map(|row| row["entries"].as_u64().unwrap()).sum();
         assert!(changed.count() as u64 <= counted, "{receipt}");
     }
+    let dropped = receipt["dropped"].as_array().unwrap();
+    let missing: Vec<&str> = old.keys().filter(|id| !new.contains_key(*id)).map(String::as_str).collect();
+    let mut told: Vec<&str> = dropped.iter().map(|gone| gone["id"].as_str().unwrap()).collect();
+    told.sort_unstable();
+    assert_eq!(told, missing, "{receipt}");
     let count = |list: &[String], code: &String| list.iter().filter(|c| *c == code).count();
     let now = check(run);
     assert!(now.iter().all(|code| count(&now, code) <= count(&problems, code)), "{now:?} after {problems:?}");
@@ -430,10 +444,8 @@ fn dead_branches_go_but_for_what_something_living_names() {
     // names a living entry. d8 names one that goes, and goes with it.
     let left: Vec<String> = entries(&run).into_keys().collect();
     assert_eq!(left, ["d1", "d2", "d3", "d4", "d6", "d7", "l1", "l2", "l3", "l4", "l5", "s1", "u1"]);
-    assert_eq!(
-        row(&receipt, "dead-branches"),
-        &json!({"measure": "dead-branches", "entries": 2, "bytes": row(&receipt, "dead-branches")["bytes"], "tokens": 0})
-    );
+    assert_eq!((ids(&row(&receipt, "dead-branches")["changes"]), &row(&receipt, "dead-branches")["tokens"]), (vec!["d5", "d8"], &json!(0)));
+    assert_eq!(receipt["dropped"], json!([{"id": "d5", "why": "dead-branches"}, {"id": "d8", "why": "dead-branches"}]));
     assert_eq!(entries(&run)["d6"]["parentId"], "d4");
     assert_eq!(context(&run), seen);
     // What the leaf that is asked for needs is alive.
@@ -640,4 +652,27 @@ fn r20_text_with_half_a_surrogate_pair_is_cut_and_other_bytes_stay() {
     prune(&run, &[&["--max-result", "1k", "--details"], CHARS]);
     let text = run.text("s.jsonl");
     assert!(text.contains("\u{fffd} alpha1") && text.contains("characters cut"), "{}", &text[..2_000.min(text.len())]);
+}
+
+#[test]
+fn a_dry_run_lists_where_each_measure_frees_most() {
+    let mut talk = Talk::new();
+    for n in 0..12 {
+        let (call, reply, id) = (format!("c{n}"), format!("a{n}"), format!("t{n}"));
+        talk.put(&reply, |parent| s::assistant(&reply, parent, json!([s::call(&call, "bash", json!({}))])));
+        let details = json!({"details": {"log": s::words(1_000 * (n + 1))}});
+        talk.put(&id, |parent| s::tool_result_with(&id, parent, &call, "bash", json!([s::tx("short")]), details));
+    }
+    let run = talk.run();
+    let out = run.go(&["prune", "s.jsonl", "-n", "--details", "--dedupe"]).ok().stdout();
+    let listed = |out: &str| {
+        let ids = out.lines().skip_while(|line| *line != "details").filter(|line| line.contains("toolResult"));
+        ids.map(|line| line.split_whitespace().find(|word| word.starts_with('t')).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = (0..12).rev().map(|n| format!("t{n}")).collect();
+    assert_eq!(listed(&out), all[..10], "{out}");
+    assert!(out.contains("… and 2 more: -v lists them"), "{out}");
+    assert_eq!(listed(&run.go(&["prune", "s.jsonl", "-n", "-v", "--details"]).ok().stdout()), all);
+    let out = run.go(&["prune", "s.jsonl", "--details"]).ok().stdout();
+    assert!(listed(&out).is_empty() && out.contains("details "), "{out}");
 }

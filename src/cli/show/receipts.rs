@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::io;
 
 use super::super::output::{bytes, counted, dim, number};
-use super::pruned_results;
+use super::{entry_line, pruned_results};
 use crate::engine::prune::PrunePlan;
-use crate::engine::size::Freed;
+use crate::engine::size::Change;
 use crate::run::{Action, BranchDone, Done, PruneDone};
 use crate::session::repair::Mend;
 use crate::text;
@@ -34,7 +34,7 @@ pub(in crate::cli) fn pruning(name: &str, done: &PruneDone, verbose: bool) -> io
         pruned_results(&mut out, &done.session, plan)?;
     }
     if !done.freed.is_empty() {
-        measures(&mut out, &done.freed);
+        measures(&mut out, done, verbose)?;
     }
     let (from, to) = (bytes(done.bytes.0), bytes(done.bytes.1));
     let _ = match (done.changed, done.reason) {
@@ -58,15 +58,36 @@ pub(in crate::cli) fn pruning(name: &str, done: &PruneDone, verbose: bool) -> io
     Ok(out)
 }
 
-/// What each measure frees, one a line.
-fn measures(out: &mut String, freed: &[Freed]) {
+/// What each measure frees, one a line. A dry run also tells the entries in which it frees most, and with `verbose` all.
+fn measures(out: &mut String, done: &PruneDone, verbose: bool) -> io::Result<()> {
+    let freed = &done.freed;
     let signed = |n: i64, show: fn(u64) -> String| format!("{}{}", if n < 0 { "-" } else { "" }, show(n.unsigned_abs()));
     let _ = writeln!(out, "{}", dim(&format!("{:<14} {:>9} {:>11} {:>15}", "measure", "entries", "bytes", "context tokens")));
     for row in freed {
-        let (entries, size, tokens) = (number(row.entries), signed(row.bytes, bytes), signed(row.tokens, number));
+        let (entries, size, tokens) = (number(row.changes.len() as u64), signed(row.bytes, bytes), signed(row.tokens, number));
         let _ = writeln!(out, "{:<14} {entries:>9} {size:>11} {tokens:>15}", row.measure.name());
     }
+    if !done.dry_run && !verbose {
+        return Ok(());
+    }
+    for row in freed.iter().filter(|row| !row.changes.is_empty()) {
+        let _ = writeln!(out, "{}", dim(row.measure.name()));
+        let mut changes: Vec<&Change> = row.changes.iter().collect();
+        changes.sort_by_key(|change| std::cmp::Reverse(change.bytes));
+        let shown = if verbose { changes.len() } else { changes.len().min(LARGEST) };
+        for change in changes.iter().take(shown) {
+            let (size, tokens) = (signed(change.bytes, bytes), signed(change.tokens, number));
+            let _ = writeln!(out, "{size:>9} {tokens:>9}  {}", entry_line(&done.session, change.entry)?);
+        }
+        if changes.len() > shown {
+            let _ = writeln!(out, "{:>9} {:>9}  … and {} more: -v lists them", "", "", number((changes.len() - shown) as u64));
+        }
+    }
+    Ok(())
 }
+
+/// Entries that a dry run lists of each measure.
+const LARGEST: usize = 10;
 
 /// What a repair mended.
 fn repair(out: &mut String, name: &str, mended: &[Mend], done: &PruneDone, archived: &str) {

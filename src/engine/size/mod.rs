@@ -54,6 +54,12 @@ impl Measure {
             Measure::Dedupe => "dedupe",
         }
     }
+
+    /// Whether entries go whole; other measures change something within them.
+    #[must_use]
+    pub fn takes_entries(self) -> bool {
+        matches!(self, Measure::DeadBranches | Measure::Summarized)
+    }
 }
 
 /// What happens to images.
@@ -107,15 +113,26 @@ impl SizeSettings {
 }
 
 /// What one measure frees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freed {
     /// The measure.
     pub measure: Measure,
-    /// Entries whose bytes it changes, or that go.
-    pub entries: u64,
+    /// The entries whose bytes it changes, or that go, in the order of the file.
+    pub changes: Vec<Change>,
     /// Bytes of the file that it frees; negative when what it writes is longer.
     pub bytes: i64,
     /// Tokens of the context that it frees; what is not in the context counts nothing. Negative as above.
+    pub tokens: i64,
+}
+
+/// What a measure frees in one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The entry.
+    pub entry: Ix,
+    /// Bytes, as in [`Freed`].
+    pub bytes: i64,
+    /// Tokens, as in [`Freed`].
     pub tokens: i64,
 }
 
@@ -188,7 +205,7 @@ pub fn plan(counter: &mut Counter<'_>, base: Edit, order: &Order<'_>) -> io::Res
     let mut making = Making { session, order, base, plan: SizePlan::default(), tally: BTreeMap::new() };
     for (ix, measure) in &gone {
         let entry = &session[*ix];
-        making.count(*measure, i64::from(entry.len) + 1, 0);
+        making.count(*measure, *ix, i64::from(entry.len) + 1, 0);
         making.plan.edit.removed.insert(*ix);
     }
     // Copies of what goes would stand for it.
@@ -250,9 +267,9 @@ struct Making<'s, 'o> {
 }
 
 impl Making<'_, '_> {
-    fn count(&mut self, measure: Measure, bytes: i64, tokens: i64) {
-        let freed = self.tally.entry(measure).or_insert(Freed { measure, entries: 0, bytes: 0, tokens: 0 });
-        freed.entries += 1;
+    fn count(&mut self, measure: Measure, entry: Ix, bytes: i64, tokens: i64) {
+        let freed = self.tally.entry(measure).or_insert(Freed { measure, changes: Vec::new(), bytes: 0, tokens: 0 });
+        freed.changes.push(Change { entry, bytes, tokens });
         freed.bytes += bytes;
         freed.tokens += tokens;
     }
@@ -273,7 +290,7 @@ impl Making<'_, '_> {
     }
 
     fn done(self, settings: &SizeSettings) -> SizePlan {
-        let Making { base, mut plan, tally, .. } = self;
+        let Making { base, mut plan, mut tally, .. } = self;
         for (ix, record) in base.replaced {
             if !plan.edit.removed.contains(&ix) {
                 plan.edit.replaced.entry(ix).or_insert(record);
@@ -282,8 +299,8 @@ impl Making<'_, '_> {
         plan.edit.removed.extend(base.removed);
         plan.edit.inserted.extend(base.inserted);
         plan.edit.appended = plan.edit.appended.or(base.appended);
-        let none = |measure| Freed { measure, entries: 0, bytes: 0, tokens: 0 };
-        plan.freed = settings.measures().into_iter().map(|m| tally.get(&m).copied().unwrap_or_else(|| none(m))).collect();
+        let none = |measure| Freed { measure, changes: Vec::new(), bytes: 0, tokens: 0 };
+        plan.freed = settings.measures().into_iter().map(|m| tally.remove(&m).unwrap_or_else(|| none(m))).collect();
         plan
     }
 }

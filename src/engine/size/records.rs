@@ -158,7 +158,7 @@ pub(super) fn change(
     }
     let Changes { all, by_measure, .. } = changed;
     for (measure, bytes, tokens) in by_measure {
-        making.count(measure, bytes, if seen.is_some() { tokens } else { 0 });
+        making.count(measure, ix, bytes, if seen.is_some() { tokens } else { 0 });
     }
     if !all.is_empty() {
         making.put(ix, all)?;

@@ -192,6 +192,7 @@ pub fn forget(session: &Session, references: &[(Code, String)]) -> io::Result<St
 /// An entry whose line can be changed in single members.
 struct Editable<'s> {
     entry: &'s Entry,
+    id: String,
     record: String,
 }
 
@@ -199,7 +200,7 @@ impl<'s> Editable<'s> {
     /// `None` for a record that is no UTF-8: its encoding is mended first.
     fn of(session: &'s Session, ix: Ix) -> io::Result<Option<Editable<'s>>> {
         let record = String::from_utf8(session.read(ix)?.into_bytes()).ok();
-        Ok(record.map(|record| Editable { entry: &session[ix], record }))
+        Ok(record.map(|record| Editable { entry: &session[ix], id: session.id(ix).to_owned(), record }))
     }
 
     fn patch(&self, range: std::ops::Range<usize>, bytes: impl Into<Vec<u8>>) -> Patch {
