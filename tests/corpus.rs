@@ -60,11 +60,6 @@ fn epitome(args: &[&str], session: &Path) -> Output {
 
 /// Runs with `--json`; the one object on standard output, and the exit code.
 fn json(args: &[&str], session: &Path) -> (Value, i32) {
-    json_of(args, session, &[0, 1, 4])
-}
-
-/// The same, with the exit codes that may be.
-fn json_of(args: &[&str], session: &Path, codes: &[i32]) -> (Value, i32) {
     let output = epitome(&[args, &["--json"]].concat(), session);
     let text = String::from_utf8(output.stdout).unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -74,7 +69,7 @@ fn json_of(args: &[&str], session: &Path, codes: &[i32]) -> (Value, i32) {
     assert_eq!(object["schema"], 1);
     assert_eq!(object["path"], session.to_str().unwrap());
     let code = output.status.code().unwrap_or(-1);
-    assert!(codes.contains(&code), "{args:?} {}: exit {code}\n{stderr}", session.display());
+    assert!([0, 1, 4].contains(&code), "{args:?} {}: exit {code}\n{stderr}", session.display());
     assert_eq!(code == 1, object.get("error").is_some(), "{args:?} {}: exit {code}, {object}", session.display());
     assert!(!stderr.contains("panicked"), "{stderr}");
     (object, code)
@@ -98,56 +93,162 @@ fn errors(report: &Value) -> Vec<String> {
     problems.filter(|p| p["severity"] == "error").map(|p| format!("{} {} {}", p["code"], p["line"], p["id"])).collect()
 }
 
-/// Looks only: everything parses, nothing changes.
-fn only_look(session: &Path) {
-    let before = state(session);
-    let tokenizers: &[&str] = if fs::metadata(session).unwrap().len() <= SMALL { &["heuristic", "o200k"] } else { &["heuristic"] };
-    for tokenizer in tokenizers {
-        let with = |args: &[&'static str]| [args, &["--tokenizer", tokenizer]].concat();
-        json(&with(&["inspect", "--show", "all"]), session);
-        json(&with(&["inspect", "--exact", "--show", "overview,context,cut,files,sizes", "--keep-recent-tokens", "1000"]), session);
-        json(&with(&["inspect", "--check"]), session);
-        json(&with(&["compact", "-n", "--keep-recent-tokens", "1000"]), session);
-        json(&with(&["compact", "-n", "--trigger", "auto", "--context-window", "9000"]), session);
-        json(&with(&["compact", "-n", "--strategy", "off"]), session);
-        json(&with(&["prune", "-n", "--protect-tokens", "0", "--min-savings", "0"]), session);
-        json(&with(&["prune", "-n", "--stale"]), session);
-        let measures = ["prune", "-n", "--details", "--images", "extract=pictures", "--args", "--custom", "state", "--max-result", "100"];
-        json(
-            &with(
-                &[&measures[..], &["--dead-branches", "--summarized", "--dedupe", "--min-savings", "0", "--protect-tokens", "0"]].concat(),
-            ),
-            session,
-        );
-        json(&with(&["prune", "-n", "--leaf", "all", "--keep-errors", "--protect-tokens", "1%", "--min-savings", "0"]), session);
-    }
-    let once: [&[&str]; 9] = [
-        &["prune", "-n", "--repair"],
-        &["prune", "-n", "--repair=dangling-parent,stray-leaf"],
-        &["compact", "-n", "--prune", "--keep-recent-tokens", "1000", "--tokenizer", "heuristic"],
-        &["compact", "-n", "--strategy", "replace", "--drop-branches", "--tokenizer", "heuristic"],
-        &["compact", "-n", "--strategy", "handoff", "--tokenizer", "heuristic"],
-        &["snapcompact", "-n", "--keep-recent-tokens", "1000", "--tokenizer", "heuristic"],
-        &["export", "-n"],
-        &["inspect", "--needs-compaction"],
-        &["inspect", "--show", "triggers,frames,revisions", "--tokenizer", "heuristic"],
+/// Where every result is old enough to be pruned.
+const ALL: &[&str] = &["--protect-tokens", "0", "--min-savings", "0", "--min-result-tokens", "1"];
+const CHARS: &[&str] = &["--tokenizer", "heuristic"];
+
+/// Every command that looks at many sessions, and every dry run of one that writes: each strategy, each measure, each way to
+/// restore and repair. A dry run of many decides as `--trigger auto` does, if not told otherwise.
+fn looks() -> Vec<Vec<&'static str>> {
+    let by_hand = ["compact", "-n", "--trigger", "manual", "--keep-recent-tokens", "1000"];
+    let compact = |more: &[&'static str]| [&by_hand, more].concat();
+    let prune = |more: &[&'static str]| [&["prune", "-n"], more].concat();
+    let measures = [
+        "--details",
+        "--images",
+        "extract=pictures",
+        "--args",
+        "--custom",
+        "state",
+        "--max-result",
+        "100",
+        "--dead-branches",
+        "--summarized",
+        "--dedupe",
     ];
-    for args in once {
-        json_of(args, session, &[0, 1, 3, 4]);
+    vec![
+        vec!["inspect", "--show", "all"],
+        vec!["inspect", "--exact", "--show", "overview,context,cut,files,sizes", "--keep-recent-tokens", "1000"],
+        vec!["inspect", "--check"],
+        vec!["inspect", "--needs-compaction"],
+        compact(&[]),
+        compact(&["--prune"]),
+        compact(&["--summarizer", "truncate"]),
+        compact(&["--strategy", "off"]),
+        compact(&["--strategy", "replace", "--drop-branches"]),
+        compact(&["--strategy", "handoff"]),
+        compact(&["--strategy", "snapcompact"]),
+        vec!["compact", "-n", "--trigger", "auto", "--context-window", "9000", "--auto-continue"],
+        vec!["compact", "-n", "--trigger", "idle", "--context-window", "9000"],
+        vec!["snapcompact", "-n", "--trigger", "manual", "--keep-recent-tokens", "1000"],
+        prune(ALL),
+        prune(&["--stale"]),
+        prune(&["--leaf", "all", "--keep-errors", "--protect-tokens", "1%", "--min-savings", "0"]),
+        prune(&["--append", "--min-savings", "0"]),
+        prune(&["--details"]),
+        prune(&["--images", "drop"]),
+        prune(&["--images", "keep-last=1"]),
+        prune(&["--images", "extract=pictures"]),
+        prune(&["--args", "--protect-tokens", "0"]),
+        prune(&["--custom", "state"]),
+        prune(&["--max-result", "100"]),
+        prune(&["--dead-branches"]),
+        prune(&["--summarized"]),
+        prune(&["--dedupe"]),
+        prune(&[&measures, ALL].concat()),
+        prune(&[&measures[..], &["--no-archive", "--yes"]].concat()),
+        prune(&["--restore", "1"]),
+        prune(&["--repair"]),
+        prune(&["--repair=dangling-parent,stray-leaf,missing-blob,missing-archive,bad-archive"]),
+    ]
+}
+
+/// What a command prints of a session, and what in the place of it when that fails, as its schema has them: of the whole,
+/// which is one or the other, nothing could be said but that it does not fit.
+fn schemas(command: &str) -> [jsonschema::Validator; 2] {
+    let name = if command == "snapcompact" { "compact" } else { command };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("assets/schemas/{name}.schema.json"));
+    let whole: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let parts = whole["oneOf"].as_array().unwrap();
+    [&parts[0], &parts[parts.len() - 1]].map(|part| {
+        let part = serde_json::json!({"$schema": whole["$schema"], "$ref": part["$ref"], "$defs": whole["$defs"]});
+        jsonschema::validator_for(&part).unwrap()
+    })
+}
+
+/// Runs a command on many sessions: standard output, the exit code and standard error.
+fn run(args: &[&str], sessions: &[PathBuf]) -> (String, i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_epitome"));
+    command.args(args).args(sessions).args(["--no-config", "--now", "2026-02-03T04:05:06Z"]);
+    let output = command.env_remove("EPITOME_CONFIG").output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
+    (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap_or(-1), stderr)
+}
+
+/// Runs one command on many sessions: one object for each, in order, as the schema has it. Gives them.
+fn look(args: &[&str], sessions: &[PathBuf]) -> Vec<Value> {
+    let (text, code, stderr) = run(&[args, &["--json"]].concat(), sessions);
+    let objects: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{args:?}: {e}\n{line}"))).collect();
+    assert_eq!(objects.len(), sessions.len(), "{args:?}: one object a session\n{stderr}");
+    let [good, error] = schemas(args[0]);
+    for (object, session) in objects.iter().zip(sessions) {
+        assert_eq!(object["path"], session.to_str().unwrap());
+        let schema = if object.get("error").is_some() { &error } else { &good };
+        let wrong: Vec<String> = schema.iter_errors(object).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(wrong.is_empty(), "{args:?} {}: {wrong:?}", session.display());
     }
-    // Only some agents understand edits; the others are refused.
-    json_of(&["prune", "-n", "--append", "--tokenizer", "heuristic"], session, &[0, 1, 2]);
-    json_of(&["branch-summary", "-n", "--all", "--tokenizer", "heuristic"], session, &[0, 1]);
-    let (shown, _) = json(&["inspect", "--tokenizer", "heuristic"], session);
-    let leaves: Vec<&str> = shown["session"]["leaves"].as_array().into_iter().flatten().filter_map(|leaf| leaf["id"].as_str()).collect();
-    if let (Some(first), Some(last)) = (leaves.first(), leaves.last()) {
-        json(&["branch-summary", "-n", "--tokenizer", "heuristic", "--from", first, "--to", last], session);
+    let failed = objects.iter().any(|object| object.get("error").is_some());
+    assert!(if failed { code == 1 } else { [0, 3, 4].contains(&code) }, "{args:?}: exit {code}\n{stderr}");
+    objects
+}
+
+/// Looks only: everything parses and is what its schema says, and nothing changes: no byte, no time, no name in a folder.
+fn only_look(sessions: &[PathBuf]) {
+    let before: Vec<_> = sessions.iter().map(|session| state(session)).collect();
+    let small: Vec<PathBuf> = sessions.iter().filter(|session| fs::metadata(session).unwrap().len() <= SMALL).cloned().collect();
+    for args in looks() {
+        look(&[&args[..], CHARS].concat(), sessions);
     }
-    for args in [&["inspect", "--show", "all"][..], &["compact", "-n", "--keep-recent-tokens", "1000"]] {
-        let output = epitome(&[args, &["--tokenizer", "heuristic"]].concat(), session);
-        assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+    // With a vocabulary, and for people.
+    for args in [&["inspect", "--show", "all"][..], &["compact", "-n", "--trigger", "manual"], &[&["prune", "-n"], ALL].concat()] {
+        look(args, &small);
+        run(&[args, CHARS].concat(), sessions);
     }
-    assert!(state(session) == before, "{} or its folder changed", session.display());
+    let shown = look(&[&["inspect"][..], CHARS].concat(), sessions);
+    for (session, shown) in sessions.iter().zip(shown) {
+        let leaves: Vec<&str> =
+            shown["session"]["leaves"].as_array().into_iter().flatten().filter_map(|leaf| leaf["id"].as_str()).collect();
+        if let [first, .., last] = leaves[..] {
+            look(&["branch-summary", "-n", "--tokenizer", "heuristic", "--from", first, "--to", last], std::slice::from_ref(session));
+        }
+        look(&["branch-summary", "-n", "--all", "--tokenizer", "heuristic"], std::slice::from_ref(session));
+        for format in ["md", "html", "jsonl"] {
+            look(&["export", "-n", "--format", format, "-o", "nowhere"], std::slice::from_ref(session));
+        }
+    }
+    for (session, before) in sessions.iter().zip(before) {
+        assert!(state(session) == before, "{} or its folder changed", session.display());
+    }
+    assert!(!["pictures", "nowhere"].iter().any(|name| Path::new(name).exists()), "a dry run made a file");
+}
+
+/// No writer and no measure is left out above.
+#[test]
+fn every_writer_and_every_measure_is_looked_at() {
+    let looks = looks();
+    let all = epitome::cli::command();
+    let writers = all.get_subcommands().filter(|command| command.get_arguments().any(|arg| arg.get_long() == Some("dry-run")));
+    let writers: Vec<&str> = writers.map(clap::Command::get_name).collect();
+    assert!(writers.contains(&"prune") && writers.len() >= 5, "{writers:?}");
+    // These two take one session, and are asked for each.
+    for name in writers.iter().filter(|name| !["branch-summary", "export"].contains(name)) {
+        assert!(looks.iter().any(|look| look[..2] == [*name, "-n"]), "{name} has no dry run here");
+    }
+    let prune = all.find_subcommand("prune").unwrap();
+    let measures: Vec<&str> =
+        prune.get_arguments().filter(|arg| arg.get_help_heading() == Some("Size repair")).filter_map(clap::Arg::get_long).collect();
+    assert!(measures.len() >= 8, "{measures:?}");
+    for measure in measures.into_iter().chain(["stale", "append", "restore", "repair"]) {
+        let flag = format!("--{measure}");
+        assert!(looks.iter().any(|look| look[0] == "prune" && look.iter().any(|arg| arg.split('=').next() == Some(&flag))), "{flag}");
+    }
+    let compact = all.find_subcommand("compact").unwrap();
+    let strategies = compact.get_arguments().find(|arg| arg.get_long() == Some("strategy")).unwrap().get_possible_values();
+    for strategy in strategies.iter().map(clap::builder::PossibleValue::get_name).filter(|name| *name != "context-full") {
+        assert!(looks.iter().any(|look| look[0] == "compact" && look.contains(&strategy)), "{strategy}");
+    }
 }
 
 /// Compacts copies: what is written reads back as it was planned, and a second run has nothing to do.
@@ -263,9 +364,7 @@ fn pairs(report: &Value, bytes: &[u8], name: &str) {
 
 #[test]
 fn looking_changes_nothing() {
-    for session in sessions(&testdata()).iter().chain(&sessions(&corpus())) {
-        only_look(session);
-    }
+    only_look(&[sessions(&testdata()), sessions(&corpus())].concat());
 }
 
 #[test]
@@ -280,6 +379,35 @@ fn compacted_corpus_sessions_read_back_as_planned() {
     let compacted = files.iter().filter(|session| compact_copies(session)).count();
     println!("{compacted} of {} sessions were compacted", files.len());
     assert!(files.is_empty() || compacted > files.len() / 3, "only {compacted} of {}", files.len());
+}
+
+/// Sessions of versions 1 and 2, however small, become version 3 when they are compacted, and can be had back.
+#[test]
+fn r27_sessions_of_old_versions_are_migrated_and_their_files_are_kept() {
+    let mut migrated = 0;
+    for session in [sessions(&testdata()), sessions(&corpus())].concat() {
+        let (before, _) = json(&[&["inspect"], CHARS].concat(), &session);
+        let is_old = before["session"]["version"].as_u64().is_some_and(|version| version < 3);
+        if !is_old || before["path_entries"].as_u64() < Some(3) {
+            continue;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let copy = dir.path().join("s.jsonl");
+        let bytes = fs::read(&session).unwrap();
+        fs::write(&copy, &bytes).unwrap();
+        let (receipt, _) = json(&[&["compact", "--keep-recent-tokens", "1", "--allow-growth"], CHARS].concat(), &copy);
+        let name = session.display();
+        assert_eq!((&receipt["action"], &receipt["archive_revision"]), (&"compacted".into(), &1.into()), "{name}: {receipt}");
+        let (shown, _) = json(&["inspect", "--show", "overview,revisions,problems"], &copy);
+        let revision = &shown["revisions"][0];
+        assert_eq!((&shown["session"]["version"], &revision["kind"]), (&3.into(), &"migrate".into()), "{name}");
+        assert_eq!(revision["sha256"], data_encoding::HEXLOWER.encode(&Sha256::digest(&bytes)), "{name}");
+        assert_eq!(errors(&shown).len(), errors(&before).len(), "{name}: {shown}");
+        assert!(epitome(&["export", "--revision", "1"], &copy).stdout == bytes, "{name}: another file came back");
+        migrated += 1;
+    }
+    println!("{migrated} sessions were migrated");
+    assert!(migrated >= if shared().is_some() { 8 } else { 2 }, "{migrated}");
 }
 
 #[test]

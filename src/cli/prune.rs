@@ -225,7 +225,12 @@ impl Work<'_> {
             let by_measures: i64 = done.freed.iter().map(|freed| freed.tokens).sum();
             plan.saved.saturating_sub(plan.kept_image_tokens()).saturating_add_signed(by_measures)
         });
-        let action = if done.changed { "pruned" } else { "nothing" };
+        let action = match (done.changed, done.restored, &done.mended) {
+            (false, ..) => "nothing",
+            (true, Some(_), _) => "restored",
+            (true, None, Some(_)) => "repaired",
+            (true, None, None) => "pruned",
+        };
         let bytes = done.bytes.0.saturating_sub(done.bytes.1);
         Ok(Said { out, err, status }.tallied(Tally { action, changed: done.changed, tokens, bytes }))
     }

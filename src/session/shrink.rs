@@ -107,6 +107,17 @@ mod tests {
     }
 
     #[test]
+    fn p15_a_photograph_stands_as_its_camera_was_held() {
+        let picture = DynamicImage::ImageRgb8(RgbImage::new(2_400, 60));
+        let mut bytes = written(&picture, ImageFormat::Jpeg);
+        // A quarter turn, noted as cameras do.
+        let note = b"\xff\xe1\x00\x22Exif\0\0II\x2a\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+        bytes.splice(2..2, *note);
+        let small = shrunk(&BASE64.encode(&bytes)).unwrap();
+        assert_eq!((small.from, small.to), ((60, 2_400), (50, 2_000)));
+    }
+
+    #[test]
     fn p15_an_image_of_too_many_bytes_is_made_smaller_until_it_fits() {
         let bytes = written(&noise(1_500, 1_200), ImageFormat::Png);
         assert!(bytes.len() as u64 > MOST_BYTES);

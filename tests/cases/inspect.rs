@@ -1,5 +1,8 @@
 //! What inspect tells.
 
+use std::fs;
+use std::io::Write;
+
 use serde_json::{Value, json};
 
 use crate::run::{Run, codes};
@@ -81,7 +84,7 @@ fn i07_many_files_at_once() {
         run.put(&format!("all/d{}/s{n:03}.jsonl", n % 10), &session);
     }
     for (name, damage) in [("s003", "torn-line"), ("s250", "orphan-result"), ("s499", "parent-cycle")] {
-        let bytes = std::fs::read(crate::run::testdata(&format!("damaged/{damage}.jsonl"))).unwrap();
+        let bytes = fs::read(crate::run::testdata(&format!("damaged/{damage}.jsonl"))).unwrap();
         run.put(&format!("all/d{}/{name}.jsonl", name[1..].parse::<usize>().unwrap() % 10), bytes);
     }
     let out = run.go(&["inspect", "--check", "--json", "all"]);
@@ -178,4 +181,35 @@ fn p21_image_data_that_is_none() {
     let report = run.json(&["inspect", "--check", "bad-image.jsonl"]);
     assert_eq!(crate::run::ids(&report["problems"]), ["a", "b", "d", "e"], "f is good");
     assert_eq!(run.go(&["inspect", "--check", "--fail-on", "warning", "bad-image.jsonl"]).code, 4);
+}
+
+/// Memory is what the index and the largest line take, not what the file has.
+#[test]
+fn r18_a_file_larger_than_the_memory() {
+    let run = Run::new();
+    let mut file = std::io::BufWriter::new(fs::File::create(run.path("s.jsonl")).unwrap());
+    let text = s::words(1_000_000);
+    let mut put = |line: String| writeln!(file, "{line}").unwrap();
+    put(s::header());
+    put(s::user("u", s::ROOT, "go"));
+    let mut parent = "u".to_owned();
+    for n in 0..256 {
+        let (call, reply, result) = (format!("c{n}"), format!("a{n}"), format!("t{n}"));
+        put(s::assistant(&reply, parent.as_str(), json!([s::call(&call, "bash", json!({}))])));
+        put(s::tool_result(&result, reply.as_str(), &call, "bash", &text));
+        parent = result;
+    }
+    put(answer("end", &parent, "done"));
+    drop(file);
+    let limited = |args: &[&str]| {
+        let plain = run.command(&[args, &["--tokenizer", "heuristic"]].concat());
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", "ulimit -v 160000; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
+        limited.current_dir(run.path("")).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        run.end(limited.spawn().unwrap()).ok()
+    };
+    let shown = limited(&["inspect", "s.jsonl", "--show", "sizes", "--json"]).json();
+    assert_eq!((&shown["sizes"]["by_kind"][0]["tool"], &shown["sizes"]["by_kind"][0]["entries"]), (&json!("bash"), &json!(256)));
+    assert_eq!(limited(&["compact", "s.jsonl", "--json"]).json()["action"], "compacted");
+    assert_eq!(limited(&["prune", "s.jsonl", "--max-result", "1k", "--json"]).json()["prune"]["size"][0]["entries"], 256);
 }

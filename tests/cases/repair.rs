@@ -573,6 +573,7 @@ fn a_repair_goes_where_it_is_asked_to() {
     let out = run.go(&["prune", "--json", "--in-place", "--repair", "b.jsonl", "s.jsonl"]).ok();
     let done: Vec<(Value, Value)> = out.jsons().iter().map(|o| (o["path"].clone(), o["action"].clone())).collect();
     assert_eq!(done, [(json!("b.jsonl"), json!("repaired")), (json!("s.jsonl"), json!("repaired"))]);
+    assert!(out.stderr().contains("2 sessions: repaired 2"), "{out}");
     for args in [&["--repair", "nonsense", "s.jsonl"][..], &["--repair=nonsense", "s.jsonl"], &["--repair", "--restore", "1", "s.jsonl"]] {
         assert_ne!(run.go(&[&["prune"], args].concat()).code, 0, "{args:?}");
     }

@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--as-is", action="store_true", help="compact nothing")
     parser.add_argument("--peer", action="append", help="only this one; may be given more than once")
     parser.add_argument("--keep", default="1000", help="--keep-recent-tokens")
+    parser.add_argument("--allow-growth", action="store_true", help="compact the smallest ones too")
     parser.add_argument("sessions", nargs="+")
     args = parser.parse_args()
     if not os.path.exists(os.path.join(args.peers, "node_modules/.bin/bun")):
@@ -68,7 +69,8 @@ def main():
             shutil.copyfile(session, new)
             entry = None
             if not args.as_is:
-                receipt = lines([args.epitome, "compact", new, "--json", "--no-config", "--tokenizer", "heuristic", "--keep-recent-tokens", args.keep])
+                more = ["--allow-growth"] if args.allow_growth else []
+                receipt = lines([args.epitome, "compact", new, "--json", "--no-config", "--tokenizer", "heuristic", "--keep-recent-tokens", args.keep, *more])
                 if not receipt or receipt[0].get("action") != "compacted":
                     why = (receipt or [{}])[0]
                     print(f"skipped: {session}: nothing was written ({why.get('reason') or (why.get('error') or {}).get('code')})")
