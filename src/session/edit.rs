@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::entry::{Ix, Kind, Parent};
 use super::index::Session;
 use super::json::Json;
+use super::source::Source;
 
 /// What is to change.
 #[derive(Debug, Clone, Default)]
@@ -211,11 +212,12 @@ impl Session {
             edit.replaced.keys().chain(edit.spliced.keys()).chain(&edit.removed).chain(edit.inserted.keys()).copied().collect();
         touched.sort_by_key(|ix| self[*ix].offset);
         touched.dedup();
+        let mut source = Copier::new(self.source());
         let mut at = 0;
         for ix in touched {
             let entry = &self[ix];
             let (start, end) = (entry.offset, entry.offset + u64::from(entry.len));
-            self.copy(at, start, out)?;
+            source.copy(at, start, out)?;
             if let Some(line) = edit.inserted.get(&ix) {
                 if start > 0 && self.byte(start - 1)? != Some(b'\n') {
                     out.write_all(b"\n")?;
@@ -231,14 +233,14 @@ impl Session {
             } else {
                 let mut from = start;
                 for splice in edit.spliced.get(&ix).into_iter().flatten() {
-                    self.copy(from, start + splice.range.start as u64, out)?;
+                    source.copy(from, start + splice.range.start as u64, out)?;
                     out.write_all(splice.text.as_bytes())?;
                     from = start + splice.range.end as u64;
                 }
-                self.copy(from, end, out)?;
+                source.copy(from, end, out)?;
             }
         }
-        self.copy(at, self.source().len(), out)?;
+        source.copy(at, self.source().len(), out)?;
         if let Some(line) = &edit.appended {
             if !self.ends_in_newline()? {
                 out.write_all(b"\n")?;
@@ -295,13 +297,14 @@ impl Session {
     /// # Errors
     /// When reading or writing fails.
     pub fn write_patched(&self, patches: &[super::repair::Patch], out: &mut dyn Write) -> io::Result<()> {
+        let mut source = Copier::new(self.source());
         let mut at = 0;
         for patch in patches {
-            self.copy(at, patch.start, out)?;
+            source.copy(at, patch.start, out)?;
             out.write_all(&patch.bytes)?;
             at = patch.end.max(at);
         }
-        self.copy(at, self.source().len(), out)
+        source.copy(at, self.source().len(), out)
     }
 
     fn byte(&self, at: u64) -> io::Result<Option<u8>> {
@@ -311,19 +314,6 @@ impl Session {
         let mut byte = [0];
         self.source().read_exact(at, &mut byte)?;
         Ok(byte.first().copied())
-    }
-
-    /// Copies the bytes from `from` to `to`.
-    fn copy(&self, mut from: u64, to: u64, out: &mut dyn Write) -> io::Result<()> {
-        let mut buffer = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX).min(1 << 20)];
-        while from < to {
-            let len = usize::try_from(to - from).unwrap_or(usize::MAX).min(buffer.len());
-            let part = buffer.get_mut(..len).unwrap_or_default();
-            self.source().read_exact(from, part)?;
-            out.write_all(part)?;
-            from += len as u64;
-        }
-        Ok(())
     }
 
     /// A record as it is when `edit` is done.
@@ -405,11 +395,50 @@ impl Session {
     }
 }
 
+/// Bytes read at once to be copied.
+const COPIED: u64 = 512 << 10;
+
+/// Copies stretches of a source, most of which lie close behind one another: what was read of it stays at hand.
+struct Copier<'s> {
+    source: &'s Source,
+    start: u64,
+    held: Vec<u8>,
+}
+
+impl<'s> Copier<'s> {
+    fn new(source: &'s Source) -> Copier<'s> {
+        Copier { source, start: 0, held: Vec::new() }
+    }
+
+    /// Copies the bytes from `from` to `to`.
+    fn copy(&mut self, mut from: u64, to: u64, out: &mut dyn Write) -> io::Result<()> {
+        while from < to {
+            let at = from.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+            match at.and_then(|at| self.held.get(at..)).filter(|held| !held.is_empty()) {
+                Some(held) => {
+                    let len = usize::try_from(to - from).unwrap_or(usize::MAX).min(held.len());
+                    out.write_all(held.get(..len).unwrap_or_default())?;
+                    from += len as u64;
+                }
+                None => {
+                    let len = self.source.len().saturating_sub(from).min(COPIED);
+                    if len == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    self.held.resize(usize::try_from(len).unwrap_or(usize::MAX), 0);
+                    self.source.read_exact(from, &mut self.held)?;
+                    self.start = from;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::session::Source;
 
     #[test]
     fn a_new_parent_changes_nothing_else() {

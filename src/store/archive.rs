@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 8 | the magic `EPITOMEA` |
 //! | 2 | version, big endian: 1 |
-//! | 2 | flags, big endian: bit 0 says that the payload is one zstd stream |
+//! | 2 | flags, big endian: bit 0 says that the payload is a zstd stream, of one frame or several |
 //! | 8 | length of the payload, big endian |
 //! | … | the payload: the whole previous file |
 //! | 32 | SHA-256 of everything before |
@@ -27,7 +27,7 @@
 mod stage;
 
 pub use stage::Plan;
-pub(super) use stage::Staged;
+pub(super) use stage::{Staged, Staging, digest_of};
 
 use super::paths;
 use data_encoding::HEXLOWER;
@@ -40,6 +40,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
 
 /// `customType` of the `custom` entry by which a session refers to an archive.
 pub const CUSTOM_TYPE: &str = "epitome.archive";
@@ -435,13 +436,55 @@ impl Archive {
 
     /// Size and digest of the content, which is read to one byte after the expected end at most.
     fn measure(&self) -> io::Result<(u64, String)> {
+        let mut content = self.content_up_to(self.bytes.saturating_add(1))?;
+        if self.bytes >= WORTH_A_THREAD {
+            return beside(&mut content);
+        }
         let mut hash = Sha256::new();
-        let bytes = pour(&mut self.content_up_to(self.bytes.saturating_add(1))?, &mut |piece| {
+        let bytes = pour(&mut content, &mut |piece| {
             hash.update(piece);
             Ok(())
         })?;
         Ok((bytes, HEXLOWER.encode(&hash.finalize())))
     }
+}
+
+/// Bytes of content from which on hashing them gets a thread of its own: decompressing and hashing take about as long.
+const WORTH_A_THREAD: u64 = 4 << 20;
+
+/// Pieces on their way between the thread that reads and the one that hashes.
+const PIECES: usize = 4;
+
+/// Size and digest in hex of all that a reader gives, hashed on another thread than it is read on.
+fn beside(from: &mut dyn Read) -> io::Result<(u64, String)> {
+    std::thread::scope(|scope| {
+        let (to_hash, filled) = sync_channel::<Vec<u8>>(PIECES);
+        let (give_back, empty) = sync_channel::<Vec<u8>>(PIECES);
+        for _ in 0..PIECES {
+            let _ = give_back.send(Vec::with_capacity(PIECE));
+        }
+        let hashing = std::thread::Builder::new().spawn_scoped(scope, move || {
+            let mut hash = Sha256::new();
+            for piece in filled {
+                hash.update(&piece);
+                let _ = give_back.send(piece);
+            }
+            HEXLOWER.encode(&hash.finalize())
+        })?;
+        let failed = || io::Error::other("the thread that hashes failed");
+        let mut total = 0;
+        loop {
+            let mut piece = empty.recv().map_err(|_| failed())?;
+            piece.clear();
+            match (&mut *from).take(PIECE as u64).read_to_end(&mut piece)? {
+                0 => break,
+                n => total += n as u64,
+            }
+            to_hash.send(piece).map_err(|_| failed())?;
+        }
+        drop(to_hash);
+        Ok((total, hashing.join().map_err(|_| failed())?))
+    })
 }
 
 /// A part of a file, read by position.

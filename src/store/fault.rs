@@ -91,15 +91,34 @@ impl Fault {
 #[cfg(any(test, debug_assertions))]
 mod switch {
     use super::{Fault, Step};
-    use std::cell::Cell;
-    use std::sync::OnceLock;
+    use std::cell::RefCell;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
     /// The environment variable: `STEP:N`, or with `:fail`, `:full` or `:kill` behind it.
     pub const VARIABLE: &str = "EPITOME_TEST_FAULT";
 
     thread_local! {
-        static ARMED: Cell<Option<(Step, u32, Fault)>> = const { Cell::new(None) };
+        static ARMED: RefCell<Shared> = RefCell::default();
+    }
+
+    /// What is armed, for a thread and for those that work for it.
+    #[derive(Debug, Clone, Default)]
+    pub(super) struct Shared(Arc<Mutex<Option<(Step, u32, Fault)>>>);
+
+    impl Shared {
+        /// This thread's.
+        pub(super) fn here() -> Self {
+            ARMED.with_borrow(Self::clone)
+        }
+
+        pub(super) fn adopt(self) {
+            ARMED.replace(self);
+        }
+
+        fn armed(&self) -> MutexGuard<'_, Option<(Step, u32, Fault)>> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
     }
 
     /// Keeps a fault armed for this thread while it lives.
@@ -109,7 +128,7 @@ mod switch {
 
     /// Lets `fault` happen when this thread comes to `step` for the `nth` time, counted from 1.
     pub fn arm(step: Step, nth: u32, fault: Fault) -> Armed {
-        ARMED.set(Some((step, nth, fault)));
+        *Shared::here().armed() = Some((step, nth, fault));
         Armed(())
     }
 
@@ -117,24 +136,27 @@ mod switch {
         /// Whether it has happened.
         #[must_use]
         pub fn happened(&self) -> bool {
-            ARMED.get().is_none()
+            Shared::here().armed().is_none()
         }
     }
 
     impl Drop for Armed {
         fn drop(&mut self) {
-            ARMED.set(None);
+            *Shared::here().armed() = None;
         }
     }
 
     pub(super) fn due(step: Step) -> Option<Fault> {
-        match ARMED.get() {
-            Some((armed, 1, fault)) if armed == step => {
-                ARMED.set(None);
+        let shared = Shared::here();
+        let mut armed = shared.armed();
+        match armed.as_mut() {
+            Some((at, 1, fault)) if *at == step => {
+                let fault = *fault;
+                *armed = None;
                 Some(fault)
             }
-            Some((armed, left, fault)) if armed == step => {
-                ARMED.set(Some((armed, left.saturating_sub(1), fault)));
+            Some((at, left, _)) if *at == step => {
+                *left = left.saturating_sub(1);
                 None
             }
             _ => due_by_environment(step),
@@ -174,6 +196,29 @@ fn due(step: Step) -> Option<Fault> {
 #[inline]
 fn due(_: Step) -> Option<Fault> {
     None
+}
+
+/// What is armed for a thread, to be handed to those that work for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Inherited {
+    #[cfg(any(test, debug_assertions))]
+    shared: switch::Shared,
+}
+
+impl Inherited {
+    /// What is armed for this thread.
+    pub(crate) fn here() -> Self {
+        Self {
+            #[cfg(any(test, debug_assertions))]
+            shared: switch::Shared::here(),
+        }
+    }
+
+    /// Arms this thread alike, for as long as it lives.
+    pub(crate) fn adopt(self) {
+        #[cfg(any(test, debug_assertions))]
+        self.shared.adopt();
+    }
 }
 
 /// Fails when a fault is armed for this step.
@@ -227,6 +272,21 @@ mod tests {
         assert_eq!(writer.inner, b"onetwothrfour");
         drop(arm(Step::Lock, 1, Fault::Fail));
         at(Step::Lock).unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_works_for_another_meets_its_fault() {
+        let armed = arm(Step::ArchiveSync, 2, Fault::Fail);
+        at(Step::ArchiveSync).unwrap();
+        let inherited = Inherited::here();
+        let met = std::thread::spawn(move || {
+            at(Step::ArchiveSync).unwrap();
+            inherited.adopt();
+            at(Step::ArchiveSync).is_err()
+        });
+        assert!(met.join().unwrap());
+        assert!(armed.happened());
+        at(Step::ArchiveSync).unwrap();
     }
 
     #[test]

@@ -3,14 +3,14 @@
 //! what was read, and two renames. Until the last of them the session is the old one, whole; after it the new one, whole,
 //! and the archive it refers to has been durable all along.
 //!
-//! In order: archive under a temporary name, synced, read back; new session under a temporary name, synced, read back and
+//! In order: archive and new session side by side, each under a temporary name, synced and read back; the new session
 //! checked; lock; unchanged?; rename of the archive, sync of its folder; rename of the session, sync of its folder; unlock.
 //!
 //! A program that takes no lock (pi) can still append between the comparison and the rename. What it wrote is then in the
 //! file that has just lost its name, and is appended to the new one, as if it had come a moment later.
 
-use super::archive::{Plan, Reference, Staged};
-use super::fault::{self, Step};
+use super::archive::{Plan, Reference, Staged, Staging, digest_of};
+use super::fault::{self, Inherited, Step};
 use super::fingerprint::{Fingerprint, HEAD, State, is_title_slot};
 use super::temp::{self, TempFile};
 use super::{StoreError, attributes, lock, paths, space};
@@ -20,10 +20,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-/// Bytes of the new session written at once.
-const PIECE: usize = 64 * 1024;
+/// Bytes of the new session written and read at once.
+const PIECE: usize = 128 * 1024;
 
 /// What to rewrite.
 #[derive(Debug, Clone, Copy)]
@@ -97,16 +99,11 @@ pub fn replace(
     }
     space::must_have(folder, rewrite.room)?;
 
-    let archive = rewrite.archive.as_ref().map(|plan| Staged::new(print, &old, plan, rewrite.room)).transpose()?;
-    space::must_have(folder, rewrite.room)?;
-    let (temp, bytes) = std::thread::scope(|scope| {
-        let lies = archive.as_ref().map(|archive| Ok((archive, archive.reopen()?))).transpose()?;
-        let checking = lies.map(|(archive, file)| scope.spawn(move || archive.check(file)));
-        let staged = stage(path, &old, &mut |out| write(out, archive.as_ref().map(Staged::reference)));
-        let failed = || StoreError::io(path, "read back the archive")(io::Error::other("the thread that reads failed"));
-        // The archive's error first, whoever is quicker.
-        checking.map_or(Ok(()), |checking| checking.join().unwrap_or_else(|_| Err(failed())))?;
-        staged
+    let staging = rewrite.archive.as_ref().map(|plan| Staging::new(print, &old, plan, rewrite.room)).transpose()?;
+    let (archive, temp, bytes) = both(rewrite, &old, staging, write).or_else(|error| match print.compare(&old)? {
+        // A session that others overwrite is not read twice alike, and what then looks wrong is not.
+        State::Changed(what) => Err(StoreError::Changed { path: path.clone(), what }),
+        State::Same | State::Grown { .. } => Err(error),
     })?;
     check(temp.path()).map_err(|what| StoreError::Unsound { path: path.clone(), what })?;
     drop(old);
@@ -139,6 +136,44 @@ pub fn replace(
     Ok(Replaced::Done { bytes, archive, late })
 }
 
+/// Writes the archive and the new session side by side, each made durable and read back; gives the size of the session too.
+fn both(
+    rewrite: &Rewrite<'_>,
+    old: &File,
+    staging: Option<Staging>,
+    write: &mut Content<'_>,
+) -> Result<(Option<Staged>, TempFile, u64), StoreError> {
+    let (print, path) = (rewrite.print, &rewrite.print.path);
+    // What the new session still needs of the disk.
+    let needed = AtomicU64::new(rewrite.room);
+    let Some(staging) = staging else {
+        let (temp, bytes) = stage(path, old, &needed, &mut |out| write(out, None))?;
+        return Ok((None, temp, bytes));
+    };
+    let (reference, temp, bytes) = std::thread::scope(|scope| {
+        let (tell, told) = sync_channel(1);
+        let (staging, needed, inherited) = (&staging, &needed, Inherited::here());
+        let archiving = std::thread::Builder::new().spawn_scoped(scope, move || {
+            inherited.adopt();
+            staging.fill(print, old, &|| needed.load(Ordering::Relaxed), &mut || told.recv().ok())
+        });
+        let archiving = archiving.map_err(StoreError::io(path, "start a thread for the archive"))?;
+        let staged = digest_of(print, old).and_then(|sha256| {
+            let reference = staging.reference(sha256);
+            // Not taken when the archive failed, which is told below.
+            let _ = tell.send(reference.clone());
+            let (temp, bytes) = stage(path, old, needed, &mut |out| write(out, Some(&reference)))?;
+            Ok((reference, temp, bytes))
+        });
+        drop(tell);
+        let failed = || StoreError::io(path, "write the archive")(io::Error::other("the thread that writes failed"));
+        // The archive's error first, whoever is quicker.
+        archiving.join().unwrap_or_else(|_| Err(failed()))?;
+        staged
+    })?;
+    Ok((Some(staging.staged(reference)), temp, bytes))
+}
+
 /// Whether the file is what was read; `false` when it grew.
 fn is_same(print: &Fingerprint, file: &File) -> Result<bool, StoreError> {
     match print.compare(file)? {
@@ -148,12 +183,18 @@ fn is_same(print: &Fingerprint, file: &File) -> Result<bool, StoreError> {
     }
 }
 
-/// Writes the new session beside the old one, makes it durable and reads it back; returns its size.
-fn stage(path: &Path, old: &File, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(TempFile, u64), StoreError> {
+/// Writes the new session beside the old one, makes it durable and reads it back; returns its size. What is written is taken
+/// off `needed`.
+fn stage(
+    path: &Path,
+    old: &File,
+    needed: &AtomicU64,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(TempFile, u64), StoreError> {
     let created = fault::at(Step::SessionCreate).and_then(|()| TempFile::beside(path));
     let temp = created.map_err(StoreError::io(path, "create a file beside it"))?;
     let writing = || StoreError::io(path, "write the new file beside it");
-    let mut out = Hashed { inner: fault::Writer { inner: temp.file(), step: Step::SessionWrite }, hash: Sha256::new() };
+    let mut out = Hashed { inner: fault::Writer { inner: temp.file(), step: Step::SessionWrite }, hash: Sha256::new(), needed };
     let mut buffer = BufWriter::with_capacity(PIECE, &mut out);
     write(&mut buffer).and_then(|()| buffer.flush()).map_err(writing())?;
     drop(buffer);
@@ -166,23 +207,39 @@ fn stage(path: &Path, old: &File, write: &mut dyn FnMut(&mut dyn Write) -> io::R
     let reading = || StoreError::io(path, "read the new file back");
     fault::at(Step::SessionRead).map_err(reading())?;
     let mut again = paths::open_real(temp.path(), OFlags::RDONLY, Mode::empty()).map_err(reading())?;
-    let mut read = Hashed { inner: io::sink(), hash: Sha256::new() };
-    let bytes = io::copy(&mut again, &mut read).map_err(reading())?;
-    if read.hash.finalize() != written {
+    let mut read = Sha256::new();
+    let mut buffer = vec![0; PIECE];
+    let mut bytes = 0;
+    loop {
+        match again.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => {
+                read.update(buffer.get(..n).unwrap_or_default());
+                bytes += n as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(reading()(e)),
+        }
+    }
+    if read.finalize() != written {
         return Err(StoreError::Unsound { path: path.to_owned(), what: "other bytes than were written".to_owned() });
     }
     Ok((temp, bytes))
 }
 
-/// Passes writes on and hashes them.
-struct Hashed<W> {
+/// Passes writes on, hashes them, and takes their length off a number.
+struct Hashed<'a, W> {
     inner: W,
     hash: Sha256,
+    needed: &'a AtomicU64,
 }
 
-impl<W: Write> Write for Hashed<W> {
+impl<W: Write> Write for Hashed<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.inner.write(bytes)?;
+        // Only this thread writes it.
+        let needed = self.needed.load(Ordering::Relaxed).saturating_sub(n as u64);
+        self.needed.store(needed, Ordering::Relaxed);
         self.hash.update(bytes.get(..n).unwrap_or(bytes));
         Ok(n)
     }

@@ -11,10 +11,14 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, chown, fchown};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{SyncSender, sync_channel};
 
-/// Level of compression: zstd's own default, fast enough that the digests take as long.
-const LEVEL: i32 = 3;
+/// Level of compression. An agent's text takes 1.3 times the room that it takes at zstd's own default (3), and two thirds
+/// of the time; levels below 1 save hardly any more time.
+const LEVEL: i32 = 1;
+
+/// Bytes that are compressed by themselves, as one frame. What lies in memory as a whole is compressed faster than a
+/// stream, and windows do not grow with the file.
+const FRAME: usize = 1 << 20;
 
 /// Bytes of an archive after which the free space is looked at again.
 const SPACE_STEP: u64 = 4 << 20;
@@ -40,10 +44,21 @@ pub struct Plan<'a> {
     pub archive_dir: Option<&'a Path>,
 }
 
+/// An archive that has its place and revision, and nothing in it yet. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+pub(in crate::store) struct Staging {
+    // Before the folder, which can only be removed when it is empty.
+    temp: TempFile,
+    folder: Folder,
+    /// Without the digest, which takes a look at the whole file.
+    reference: Reference,
+    /// Whether it lies on the session's disk.
+    beside: bool,
+}
+
 /// An archive that is complete and durable, but for its name. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub(in crate::store) struct Staged {
-    // Before the folder, which can only be removed when it is empty.
     temp: TempFile,
     folder: Folder,
     reference: Reference,
@@ -65,8 +80,8 @@ impl Drop for Folder {
     }
 }
 
-impl Staged {
-    /// Writes the archive of the first bytes of `session`, as many as `print` tells.
+impl Staging {
+    /// Makes a place for the archive of the first bytes of `session`, as many as `print` tells.
     ///
     /// `reserve`: bytes that will be needed on the session's disk afterwards and must stay free.
     pub(in crate::store) fn new(print: &Fingerprint, session: &File, plan: &Plan<'_>, reserve: u64) -> Result<Self, StoreError> {
@@ -79,45 +94,61 @@ impl Staged {
         let file = file_name(revision, plan.kind);
 
         let (folder, temp) = place(&path, &file, &owner)?;
-        let reserve = if fs::metadata(&path).is_ok_and(|m| m.dev() == print.dev) { reserve } else { 0 };
-        space::must_have(&path, reserve)?;
-        let (bytes, sha256) = fill(&temp, print, session, reserve)?;
+        let beside = fs::metadata(&path).is_ok_and(|m| m.dev() == print.dev);
+        space::must_have(&path, if beside { reserve } else { 0 })?;
         let reference = Reference {
             revision,
             generation: plan.generation,
             kind: plan.kind,
-            sha256,
-            bytes,
+            sha256: String::new(),
+            bytes: print.size,
             entries: plan.entries,
             file,
             session_id: plan.session_id.map(str::to_owned),
         };
-        Ok(Self { temp, folder, reference })
+        Ok(Self { temp, folder, reference, beside })
     }
 
-    /// The archive as it lies there, for [`Staged::check`].
-    pub(in crate::store) fn reopen(&self) -> Result<File, StoreError> {
-        let opened = fault::at(Step::ArchiveRead).and_then(|()| File::open(self.temp.path()));
-        opened.map_err(StoreError::io(&self.folder.path, "read back the archive"))
+    /// What the new session is to hold, when the session has this digest.
+    pub(in crate::store) fn reference(&self, sha256: String) -> Reference {
+        Reference { sha256, ..self.reference.clone() }
     }
 
-    /// Reads the archive back as the reader will, on whom everything depends later.
-    pub(in crate::store) fn check(&self, file: File) -> Result<(), StoreError> {
-        let failed = |doing| StoreError::io(&self.folder.path, doing);
-        let len = file.metadata().map_err(failed("read back the archive"))?.len();
-        verify(file, len, &self.reference).map(drop).map_err(|fault| {
-            failed("read back the archive")(match fault {
+    /// Writes the archive, makes it durable, and reads it back as the reader will, on whom everything depends later.
+    ///
+    /// * `reserve`: bytes that are still needed on the session's disk.
+    /// * `reference`: gives what [`Staging::reference`] gave, `None` when that cannot be had any more. Asked when the archive
+    ///   is written.
+    pub(in crate::store) fn fill(
+        &self,
+        print: &Fingerprint,
+        session: &File,
+        reserve: &dyn Fn() -> u64,
+        reference: &mut dyn FnMut() -> Option<Reference>,
+    ) -> Result<(), StoreError> {
+        fill(&self.temp, print, session, &|| if self.beside { reserve() } else { 0 })?;
+        space::must_have(paths::folder(&print.path), reserve())?;
+        // Whoever was to give it tells what went wrong.
+        let Some(reference) = reference() else { return Ok(()) };
+        let failed = || StoreError::io(&self.folder.path, "read back the archive");
+        fault::at(Step::ArchiveRead).map_err(failed())?;
+        let file = File::open(self.temp.path()).map_err(failed())?;
+        let len = file.metadata().map_err(failed())?.len();
+        verify(file, len, &reference).map(drop).map_err(|fault| {
+            failed()(match fault {
                 super::Fault::Bad(what) => io::Error::new(io::ErrorKind::InvalidData, what),
                 super::Fault::Io(e) => e,
             })
         })
     }
 
-    /// What the new session is to hold.
-    pub(in crate::store) fn reference(&self) -> &Reference {
-        &self.reference
+    /// The archive, which [`Staging::fill`] has written.
+    pub(in crate::store) fn staged(self, reference: Reference) -> Staged {
+        Staged { temp: self.temp, folder: self.folder, reference }
     }
+}
 
+impl Staged {
     /// Whether no archive of this or a later revision has come meanwhile. To be asked under the lock.
     pub(in crate::store) fn is_next(&self) -> Result<bool, StoreError> {
         let listing = list(&self.folder.path).map_err(StoreError::io(&self.folder.path, "read the folder of archives"))?;
@@ -175,39 +206,30 @@ fn place(path: &Path, file: &str, owner: &fs::Metadata) -> Result<(Folder, TempF
     }
 }
 
-/// Writes all of the archive and makes it durable; returns size and digest of what is in it.
-fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: u64) -> Result<(u64, String), StoreError> {
+/// Writes all of the archive and makes it durable.
+fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &dyn Fn() -> u64) -> Result<(), StoreError> {
     let writing = || StoreError::io(temp.path(), "write the archive");
-    let reading = |e: io::Error| match e.kind() {
-        io::ErrorKind::UnexpectedEof => StoreError::Changed { path: print.path.clone(), what: "it became shorter".to_owned() },
-        _ => StoreError::io(&print.path, "read")(e),
-    };
     let place = paths::folder(temp.path());
 
     // The header is written again when the length is known.
     let mut file = temp.file();
     file.write_all(&[0; HEADER]).map_err(writing())?;
-    let out = Metered::new(temp, place, reserve);
-    let mut encoder = zstd::stream::write::Encoder::new(out, LEVEL).map_err(writing())?;
-    encoder.set_pledged_src_size(Some(print.size)).map_err(writing())?;
-    let sha256 = beside(|to_hash| {
-        copy(print, session, &reading, &mut |piece| {
-            // Full when the hash is behind, gone when its thread failed, which the digest of nothing would show on reading back.
-            let _ = to_hash.send(piece.to_vec());
-            encoder.write_all(piece).map_err(|e| encoder.get_mut().error(e))
-        })
+    let mut out = Metered::new(temp, place, reserve);
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL).map_err(writing())?;
+    let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(piece_len(print, FRAME)));
+    copy(print, session, FRAME, &mut |piece| {
+        frame.clear();
+        compressor.compress_to_buffer(piece, &mut frame).map_err(writing())?;
+        out.write_all(&frame).map_err(|e| out.error(e))
     })?;
-    let mut out = match encoder.try_finish() {
-        Ok(out) => out,
-        Err((mut encoder, e)) => return Err(encoder.get_mut().error(e)),
-    };
+    drop((compressor, frame));
     let mut payload = out.written;
     let mut flags = ZSTD;
     if payload >= print.size {
         // It cannot be made smaller, as images and short files cannot.
         file.set_len(HEADER as u64).and_then(|()| file.seek(SeekFrom::Start(HEADER as u64))).map_err(writing())?;
         out = Metered::new(temp, place, reserve);
-        copy(print, session, &reading, &mut |piece| out.write_all(piece).map_err(|e| out.error(e)))?;
+        copy(print, session, FRAME, &mut |piece| out.write_all(piece).map_err(|e| out.error(e)))?;
         payload = out.written;
         flags = 0;
     }
@@ -226,49 +248,54 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: u64) -> R
     .map_err(writing())?;
     let digest: [u8; DIGEST] = all.finalize().into();
     out.write_all(&digest).map_err(|e| out.error(e))?;
-    fault::at(Step::ArchiveSync).and_then(|()| file.sync_all()).map_err(writing())?;
-    Ok((print.size, sha256))
+    fault::at(Step::ArchiveSync).and_then(|()| file.sync_all()).map_err(writing())
 }
 
-/// Pieces that may wait for the hash.
-const WAITING: usize = 8;
-
-/// Runs `work`, which hands on what is to be hashed, beside the thread that hashes it; gives the digest in hex.
-fn beside(work: impl FnOnce(&SyncSender<Vec<u8>>) -> Result<(), StoreError>) -> Result<String, StoreError> {
-    std::thread::scope(|scope| {
-        let (to_hash, pieces) = sync_channel::<Vec<u8>>(WAITING);
-        let hashing = scope.spawn(move || {
-            let mut hash = Sha256::new();
-            pieces.iter().for_each(|piece| hash.update(piece));
-            HEXLOWER.encode(&hash.finalize())
-        });
-        work(&to_hash)?;
-        drop(to_hash);
-        Ok(hashing.join().unwrap_or_default())
-    })
+/// SHA-256 in hex of the session as it was when its fingerprint was taken.
+pub(in crate::store) fn digest_of(print: &Fingerprint, session: &File) -> Result<String, StoreError> {
+    let mut hash = Sha256::new();
+    copy(print, session, PIECE, &mut |piece| {
+        hash.update(piece);
+        Ok(())
+    })?;
+    Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
-/// Hands on the session as it was when its fingerprint was taken: up to that size, with the title it had.
-fn copy(
-    print: &Fingerprint,
-    session: &File,
-    reading: &dyn Fn(io::Error) -> StoreError,
-    to: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let mut at = 0;
-    if fingerprint::is_title_slot(&print.head) {
-        to(&print.head)?;
-        at = print.head.len() as u64;
+/// Bytes of the pieces that [`copy`] hands on, but for the last.
+fn piece_len(print: &Fingerprint, most: usize) -> usize {
+    usize::try_from(print.size).map_or(most, |size| size.clamp(1, most))
+}
+
+/// Hands on the session as it was when its fingerprint was taken: up to that size, with the title it had. All pieces but the
+/// last have the same length, however the system reads.
+fn copy(print: &Fingerprint, session: &File, most: usize, to: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    let reading = |e: io::Error| match e.kind() {
+        io::ErrorKind::UnexpectedEof => StoreError::Changed { path: print.path.clone(), what: "it became shorter".to_owned() },
+        _ => StoreError::io(&print.path, "read")(e),
+    };
+    let mut buffer = vec![0; piece_len(print, most)];
+    let mut filled = 0;
+    if fingerprint::is_title_slot(&print.head)
+        && let Some(start) = buffer.get_mut(..print.head.len())
+    {
+        start.copy_from_slice(&print.head);
+        filled = print.head.len();
     }
-    let mut section = Section { file: session, at, end: print.size };
-    let mut buffer = vec![0; PIECE];
+    let mut section = Section { file: session, at: filled as u64, end: print.size };
     loop {
-        let n = match section.read(&mut buffer) {
-            Ok(0) => return Ok(()),
+        let n = match section.read(buffer.get_mut(filled..).unwrap_or_default()) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             n => n.map_err(reading)?,
         };
-        to(buffer.get(..n).unwrap_or_default())?;
+        filled += n;
+        let whole = filled == buffer.len();
+        if filled > 0 && (whole || n == 0) {
+            to(buffer.get(..filled).unwrap_or_default())?;
+            filled = 0;
+        }
+        if section.at == section.end && filled == 0 {
+            return Ok(());
+        }
     }
 }
 
@@ -277,14 +304,14 @@ struct Metered<'a> {
     writer: fault::Writer<&'a File>,
     temp: &'a Path,
     folder: &'a Path,
-    reserve: u64,
+    reserve: &'a dyn Fn() -> u64,
     written: u64,
     next_look: u64,
     no_space: Option<StoreError>,
 }
 
 impl<'a> Metered<'a> {
-    fn new(temp: &'a TempFile, folder: &'a Path, reserve: u64) -> Self {
+    fn new(temp: &'a TempFile, folder: &'a Path, reserve: &'a dyn Fn() -> u64) -> Self {
         let writer = fault::Writer { inner: temp.file(), step: Step::ArchiveWrite };
         Self { writer, temp: temp.path(), folder, reserve, written: 0, next_look: SPACE_STEP, no_space: None }
     }
@@ -299,7 +326,7 @@ impl Write for Metered<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.written >= self.next_look {
             self.next_look = self.written + SPACE_STEP;
-            if let Err(e) = space::must_have(self.folder, self.reserve) {
+            if let Err(e) = space::must_have(self.folder, (self.reserve)()) {
                 self.no_space = Some(e);
                 return Err(io::ErrorKind::StorageFull.into());
             }
