@@ -4,11 +4,14 @@
 //! 25 MB/s), so it is lazy: the vocabulary loads on its own thread while the file is indexed, an entry is counted once,
 //! and what is merely reported may be extrapolated from the part that was counted.
 
+mod pieces;
+mod raw;
+
 use std::collections::HashMap;
 use std::io;
 use std::thread::JoinHandle;
 
-use crate::session::{Block, Context, Item, Ix, Message, Session};
+use crate::session::{Block, Context, Item, Ix, Message, Role, Session};
 
 /// How text is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,9 +66,10 @@ impl Tokenizer {
     /// Tokens of one fragment of text, in time linear in its length. Text that looks like a special token is ordinary text.
     #[must_use]
     pub fn count(self, text: &str) -> u64 {
-        match self.vocabulary() {
-            Some(vocabulary) => vocabulary.count(text) as u64,
-            None => (text.len() as u64).div_ceil(4),
+        match self {
+            Tokenizer::O200k => pieces::o200k(text),
+            Tokenizer::Cl100k => pieces::cl100k(text),
+            Tokenizer::Heuristic => (text.len() as u64).div_ceil(4),
         }
     }
 }
@@ -188,8 +192,7 @@ impl<'s> Counter<'s> {
         if let Some(known) = self.known.get(&ix) {
             return Ok(*known);
         }
-        let tokenizer = self.tokenizer;
-        let tokens = self.session.with_message(ix, |message| of_message(tokenizer, message))?;
+        let tokens = of_entry(self.session, self.tokenizer, ix, &mut Room::default())?;
         self.learn(ix, tokens);
         Ok(tokens)
     }
@@ -213,7 +216,8 @@ impl<'s> Counter<'s> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let share = wanted.len().div_ceil(cores).max(FEWEST_A_THREAD);
         let count = |part: &[Ix]| -> io::Result<Vec<u64>> {
-            part.iter().map(|ix| session.with_message(*ix, |message| of_message(tokenizer, message))).collect()
+            let mut room = Room::default();
+            part.iter().map(|ix| of_entry(session, tokenizer, *ix, &mut room)).collect()
         };
         let counted = std::thread::scope(|scope| {
             let (first, rest) = wanted.split_at(share.min(wanted.len()));
@@ -310,6 +314,26 @@ impl<'s> Counter<'s> {
         }
         Ok(self.entries(&plain)? + Count { tokens: special, estimated: false })
     }
+}
+
+/// Room for the line and the text that are being counted.
+#[derive(Default)]
+struct Room {
+    line: Vec<u8>,
+    text: String,
+}
+
+/// Tokens of an entry as it is stored.
+fn of_entry(session: &Session, tokenizer: Tokenizer, ix: Ix, room: &mut Room) -> io::Result<u64> {
+    let entry = &session[ix];
+    if entry.role == Role::ToolResult && !entry.flags.lenient() {
+        session.read_into(ix, &mut room.line)?;
+        let tokens = std::str::from_utf8(&room.line).ok().and_then(|line| raw::of_result(tokenizer, line, &mut room.text));
+        if let Some(tokens) = tokens {
+            return Ok(tokens);
+        }
+    }
+    session.with_message(ix, |message| of_message(tokenizer, message))
 }
 
 /// Bytes of a record that may be text for a model.

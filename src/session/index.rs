@@ -390,6 +390,16 @@ impl Session {
         Ok(Payload { bytes, lenient: entry.flags.lenient() })
     }
 
+    /// Reads one record's bytes into a buffer, which they fill; for those who go through many.
+    ///
+    /// # Errors
+    /// Those of [`Session::read`].
+    pub(crate) fn read_into(&self, ix: Ix, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let entry = &self[ix];
+        buffer.resize(entry.len as usize, 0);
+        self.source.read_exact(entry.offset, buffer)
+    }
+
     /// The same session, of which is known that what providers reported was of a larger context: it was changed since.
     #[must_use]
     pub fn with_stale_usage(mut self) -> Session {

@@ -5,6 +5,7 @@
 //! needed of them is decoded here: nothing fails, damage becomes U+FFFD.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
@@ -256,6 +257,39 @@ impl<'a> Iterator for Pieces<'a> {
             self.literal = true;
         }
     }
+}
+
+/// The escapes of a JSON string, what stands between its quotes, each with its place and its character. Half a surrogate pair
+/// is U+FFFD; a backslash that begins no escape is passed over.
+pub(super) fn escapes(raw: &str) -> impl Iterator<Item = (Range<usize>, char)> {
+    let bytes = raw.as_bytes();
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = from + memchr::memchr(b'\\', bytes.get(from..)?)?;
+            let simple = match bytes.get(at + 1)? {
+                b'n' => '\n',
+                b't' => '\t',
+                b'r' => '\r',
+                b'b' => '\u{8}',
+                b'f' => '\u{c}',
+                &c @ (b'"' | b'\\' | b'/') => char::from(c),
+                _ => {
+                    let mut pieces = Pieces::new(bytes.get(at..)?);
+                    from = at + 1;
+                    let c = match pieces.next()? {
+                        Piece::Char(c) => c,
+                        Piece::Lone(_) => REPLACEMENT,
+                        Piece::Raw(_) => continue,
+                    };
+                    from = bytes.len() - pieces.rest.len();
+                    return Some((at..from, c));
+                }
+            };
+            from = at + 2;
+            return Some((at..from, simple));
+        }
+    })
 }
 
 fn low_surrogate(bytes: &[u8]) -> Option<u32> {

@@ -4,7 +4,7 @@
 //! here, because session text is written by tools and strangers: it holds terminal control
 //! sequences, half surrogate pairs, secrets, megabytes of base64 and tags that imitate our own.
 //! One place decides how such text is cut ([`cut`], [`errors`]), cleaned ([`clean`]), kept from acting as
-//! markup ([`escape`]), decoded from raw JSON ([`json`]) and relieved of secrets ([`redact`]).
+//! markup ([`escape`]), decoded from raw JSON ([`json`], [`cursor`]) and relieved of secrets ([`redact`]).
 //!
 //! All functions are total: no input panics, every result is valid UTF-8, and the work is linear
 //! in the input. Text that needs no change is borrowed.
@@ -16,6 +16,7 @@
 pub mod amount;
 mod ansi;
 pub mod clean;
+pub mod cursor;
 pub mod cut;
 mod data_url;
 pub mod errors;
