@@ -3,14 +3,17 @@
 //! Three reasons: a result is old, it shows a file that was read again later, or its tool said that it does not matter. The
 //! result stays where it is and keeps its call; only its text gives way to a notice.
 
+mod calls;
+
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 
-use super::files::{has_scheme, split_selector};
+use self::calls::{CallFacts, call_facts, later_reads};
 use super::tokens::{Counter, IMAGE_TOKENS};
 use crate::session::edit::{Splice, member, member_of, parts, with_splices, without};
-use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym, unix_ms};
+use crate::session::places::Places;
+use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, unix_ms};
 use crate::text::errors::excerpt;
 
 /// Why a result is pruned.
@@ -181,13 +184,6 @@ impl PrunePlan {
     }
 }
 
-/// A call as far as pruning cares.
-struct CallFacts {
-    is_read: bool,
-    path: Option<String>,
-    range: Option<String>,
-}
-
 /// Plans the pruning of a path. `is_protected` tells which paths stay.
 ///
 /// # Errors
@@ -344,34 +340,6 @@ fn stays(
     is_protected(path) || (is_read && (path.starts_with("skill://") || path.starts_with("artifact://") || plan_file == Some(path)))
 }
 
-fn call_facts(session: &Session, path: &[Ix]) -> io::Result<HashMap<Sym, CallFacts>> {
-    let mut facts = HashMap::new();
-    for ix in path.iter().copied().filter(|ix| !session.calls(*ix).is_empty()) {
-        session.with_message(ix, |message: &Message<'_>| {
-            for block in &message.blocks {
-                let Block::Call(call) = block else { continue };
-                let Some(sym) = session.sym_of(&call.id) else { continue };
-                let written = call.args.get("path").str().or_else(|| call.args.get("file_path").str());
-                let (path, selector) = written.map_or((None, None), |written| {
-                    let (path, selector) = if has_scheme(written) { (written, None) } else { split_selector(written) };
-                    (Some(path.to_owned()), selector)
-                });
-                let number = |key: &str| match call.args.get(key) {
-                    Json::Null => None,
-                    value => Some(value.to_text()),
-                };
-                let range = match (selector, number("offset"), number("limit")) {
-                    (Some(selector), ..) => Some(selector.to_owned()),
-                    (None, None, None) => None,
-                    (None, offset, limit) => Some(format!("offset={} limit={}", offset.unwrap_or_default(), limit.unwrap_or_default())),
-                };
-                facts.insert(sym, CallFacts { is_read: matches!(call.name.as_ref(), "read" | "Read" | "read_file"), path, range });
-            }
-        })?;
-    }
-    Ok(facts)
-}
-
 /// The file of the plan that the session is working on.
 fn plan_file(session: &Session, path: &[Ix]) -> io::Result<Option<String>> {
     for ix in path.iter().rev().copied() {
@@ -386,40 +354,6 @@ fn plan_file(session: &Session, path: &[Ix]) -> io::Result<Option<String>> {
         }
     }
     Ok(None)
-}
-
-/// Reads that worked: for each file the position of the latest without a range, and of the latest with each range.
-#[derive(Default)]
-struct LaterReads {
-    whole: HashMap<String, usize>,
-    ranges: HashMap<(String, String), usize>,
-}
-
-impl LaterReads {
-    fn supersedes(&self, at: usize, facts: &CallFacts) -> bool {
-        let Some(path) = facts.path.as_ref().filter(|path| facts.is_read && !has_scheme(path)) else { return false };
-        let whole = self.whole.get(path).is_some_and(|later| *later > at);
-        let same =
-            facts.range.as_ref().is_some_and(|range| self.ranges.get(&(path.clone(), range.clone())).is_some_and(|later| *later > at));
-        whole || same
-    }
-}
-
-fn later_reads(session: &Session, path: &[Ix], calls: &HashMap<Sym, CallFacts>, is_gone: &dyn Fn(Ix) -> bool) -> LaterReads {
-    let mut reads = LaterReads::default();
-    for (at, ix) in path.iter().enumerate() {
-        let entry = &session[*ix];
-        if entry.role != Role::ToolResult || entry.flags.is_error() || is_gone(*ix) {
-            continue;
-        }
-        let Some(facts) = entry.target.and_then(|call| calls.get(&call)).filter(|facts| facts.is_read) else { continue };
-        let Some(path) = &facts.path else { continue };
-        match &facts.range {
-            None => reads.whole.insert(path.clone(), at),
-            Some(range) => reads.ranges.insert((path.clone(), range.clone()), at),
-        };
-    }
-    reads
 }
 
 /// Whether the per-turn pass may touch a result: rewriting what a provider has in its cache costs more than it saves, unless
@@ -464,17 +398,25 @@ fn message_time(session: &Session, ix: Ix) -> io::Result<Option<u64>> {
     Ok(own.or_else(entry))
 }
 
-/// What changes in the line of a pruned result: the notice stands for its text, `prunedAt` is set; images beside text and
-/// every other byte stay. `None` when the line cannot be edited in place (it holds bytes that are not UTF-8).
+/// What changes in the line of a pruned result, whose parts stand at `places`: the notice stands for its text, `prunedAt` is
+/// set; images beside text and every other byte stay. `None` when the line cannot be edited in place.
 #[must_use]
-pub fn changes(line: &str, notice: &str, now_ms: u64) -> Option<Vec<Splice>> {
-    let content = member_of(line, "message", "content")?;
-    let message_end = member(line, "message")?.end.checked_sub(1)?;
-    let mut splices = text_gives_way(line, content, notice)?;
+pub fn changes(line: &str, places: &Places, notice: &str, now_ms: u64) -> Option<Vec<Splice>> {
+    let message_end = places.message.end.checked_sub(1)?;
+    let mut splices = if places.images {
+        text_gives_way(line, places.content.clone(), notice)?
+    } else {
+        vec![Splice { range: places.content.clone(), text: format!("[{}]", block_of(notice)) }]
+    };
     let dated = Splice { range: message_end..message_end, text: format!(",\"prunedAt\":{now_ms}") };
     let at = splices.iter().position(|splice| splice.range.start > message_end).unwrap_or(splices.len());
     splices.insert(at, dated);
     Some(splices)
+}
+
+/// The block that a notice is.
+fn block_of(notice: &str) -> String {
+    serde_json::json!({"type": "text", "text": notice}).to_string()
 }
 
 /// The content that [`changes`] would leave of a pruned result, for an edit that says it in another place. `None` when the
@@ -490,7 +432,7 @@ pub fn replacement(line: &str, notice: &str) -> Option<String> {
 /// when there is text beside them.
 #[must_use]
 pub fn text_gives_way(line: &str, content: Range<usize>, notice: &str) -> Option<Vec<Splice>> {
-    let block = serde_json::json!({"type": "text", "text": notice}).to_string();
+    let block = block_of(notice);
     let inner = line.get(content.clone())?;
     let all = parts(inner).unwrap_or_default();
     let kind = |at: usize| all.get(at).and_then(|part| inner.get(part.value.clone())).and_then(block_kind);
@@ -519,7 +461,7 @@ mod tests {
     use super::*;
 
     fn changed(line: &str) -> Option<String> {
-        with_splices(line, &changes(line, "[gone]", 5)?)
+        with_splices(line, &changes(line, &Places::of(line)?, "[gone]", 5)?)
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! - `scan`, `head`: the one pass that builds the index, and what damage does to lines
 //! - [`entry`]: one record's facts; [`json`], [`message`]: decoded payloads
 //! - [`tree`]: parents, leaves, paths; [`context`]: what a model sees of a path
-//! - [`edit`]: the same bytes with a few lines changed
+//! - [`edit`]: the same bytes with a few lines changed; [`places`]: where in a line the parts of a message stand
 //! - `migrate`: versions 1 and 2 as version 3
 //! - [`problems`]: everything that is wrong, each with code, line and offset
 //! - [`frames`]: history on pictures, as entries carry it
@@ -27,6 +27,7 @@ pub mod json;
 pub mod message;
 mod migrate;
 pub mod owner;
+pub mod places;
 pub mod problems;
 mod protos;
 pub mod repair;

@@ -10,8 +10,9 @@ use super::{Making, Measure, changes};
 use crate::engine::files::is_write;
 use crate::engine::prune::block_kind;
 use crate::engine::tokens::{IMAGE_TOKENS, Tokenizer};
-use crate::session::edit::{Splice, member, member_of, parts, without};
+use crate::session::edit::{Splice, member, parts, without};
 use crate::session::images::is_placeholder;
+use crate::session::places::Places;
 use crate::session::{Context, Ix, Json, Kind, Role};
 use crate::text::{mend_surrogates, middle};
 
@@ -100,14 +101,14 @@ pub(super) fn change(
     };
     let mut changed = Changes { line, tokenizer, all: Vec::new(), by_measure: Vec::new() };
     let kind = session[ix].kind;
+    let places = if kind == Kind::Message { Places::of(line) } else { None };
     let content = match kind {
         Kind::CustomMessage => member(line, "content"),
-        Kind::Message => member_of(line, "message", "content"),
-        _ => None,
+        _ => places.as_ref().map(|places| places.content.clone()),
     };
     let mut whole_content_gone = false;
     if let Some((notice, is_pruning)) = wants.notice {
-        match (&content, changes(line, notice, making.order.now_ms)) {
+        match (&content, places.as_ref().and_then(|places| changes(line, places, notice, making.order.now_ms))) {
             (Some(content), Some(splices)) => {
                 whole_content_gone = splices.iter().any(|splice| splice.range == *content);
                 if is_pruning {
