@@ -15,7 +15,6 @@ use super::fingerprint::{Fingerprint, HEAD, State, is_title_slot};
 use super::temp::{self, TempFile};
 use super::{StoreError, attributes, lock, paths, space};
 use rustix::fs::{Access, Mode, OFlags};
-use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -42,6 +41,9 @@ pub struct Rewrite<'a> {
 
 /// Produces a whole session into a writer; gets the reference to put into it, if there is an archive.
 pub type Content<'a> = dyn FnMut(&mut dyn Write, Option<&Reference>) -> io::Result<()> + 'a;
+
+/// Looks at a new session where it lies; an error completes "does not read back as planned: …".
+pub type Check<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
 
 /// How a rewrite ended that did not fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,11 +81,7 @@ pub enum Replaced {
 /// After every error and after [`Replaced::Stale`] the session is what it was, byte for byte, and no temporary file is left.
 /// An archive that was given its name by then stays, and nothing refers to it. Two exceptions, told by the message: syncing
 /// the folder, and carrying late bytes over, can fail when the new session is in place.
-pub fn replace(
-    rewrite: &Rewrite<'_>,
-    write: &mut Content<'_>,
-    check: &mut dyn FnMut(&Path) -> Result<(), String>,
-) -> Result<Replaced, StoreError> {
+pub fn replace(rewrite: &Rewrite<'_>, write: &mut Content<'_>, check: &mut Check<'_>) -> Result<Replaced, StoreError> {
     let print = rewrite.print;
     let path = &print.path;
     let folder = paths::folder(path);
@@ -100,12 +98,11 @@ pub fn replace(
     space::must_have(folder, rewrite.room)?;
 
     let staging = rewrite.archive.as_ref().map(|plan| Staging::new(print, &old, plan, rewrite.room)).transpose()?;
-    let (archive, temp, bytes) = both(rewrite, &old, staging, write).or_else(|error| match print.compare(&old)? {
+    let (archive, temp, bytes) = both(rewrite, &old, staging, write, check).or_else(|error| match print.compare(&old)? {
         // A session that others overwrite is not read twice alike, and what then looks wrong is not.
         State::Changed(what) => Err(StoreError::Changed { path: path.clone(), what }),
         State::Same | State::Grown { .. } => Err(error),
     })?;
-    check(temp.path()).map_err(|what| StoreError::Unsound { path: path.clone(), what })?;
     drop(old);
 
     fault::at(Step::Lock).map_err(StoreError::io(path, "lock"))?;
@@ -136,18 +133,25 @@ pub fn replace(
     Ok(Replaced::Done { bytes, archive, late })
 }
 
-/// Writes the archive and the new session side by side, each made durable and read back; gives the size of the session too.
+/// Writes the archive and the new session side by side, each made durable, read back and checked; gives the size of the
+/// session too.
 fn both(
     rewrite: &Rewrite<'_>,
     old: &File,
     staging: Option<Staging>,
     write: &mut Content<'_>,
+    check: &mut Check<'_>,
 ) -> Result<(Option<Staged>, TempFile, u64), StoreError> {
     let (print, path) = (rewrite.print, &rewrite.print.path);
+    let mut session = |needed: &AtomicU64, reference: Option<&Reference>| {
+        let (temp, bytes) = stage(path, old, needed, &mut |out| write(out, reference))?;
+        check(temp.path()).map_err(|what| StoreError::Unsound { path: path.clone(), what })?;
+        Ok((temp, bytes))
+    };
     // What the new session still needs of the disk.
     let needed = AtomicU64::new(rewrite.room);
     let Some(staging) = staging else {
-        let (temp, bytes) = stage(path, old, &needed, &mut |out| write(out, None))?;
+        let (temp, bytes) = session(&needed, None)?;
         return Ok((None, temp, bytes));
     };
     let (reference, temp, bytes) = std::thread::scope(|scope| {
@@ -162,7 +166,7 @@ fn both(
             let reference = staging.reference(sha256);
             // Not taken when the archive failed, which is told below.
             let _ = tell.send(reference.clone());
-            let (temp, bytes) = stage(path, old, needed, &mut |out| write(out, Some(&reference)))?;
+            let (temp, bytes) = session(needed, Some(&reference))?;
             Ok((reference, temp, bytes))
         });
         drop(tell);
@@ -194,11 +198,11 @@ fn stage(
     let created = fault::at(Step::SessionCreate).and_then(|()| TempFile::beside(path));
     let temp = created.map_err(StoreError::io(path, "create a file beside it"))?;
     let writing = || StoreError::io(path, "write the new file beside it");
-    let mut out = Hashed { inner: fault::Writer { inner: temp.file(), step: Step::SessionWrite }, hash: Sha256::new(), needed };
+    let mut out = Summed { inner: fault::Writer { inner: temp.file(), step: Step::SessionWrite }, sums: Sums::default(), needed };
     let mut buffer = BufWriter::with_capacity(PIECE, &mut out);
     write(&mut buffer).and_then(|()| buffer.flush()).map_err(writing())?;
     drop(buffer);
-    let written = out.hash.finalize();
+    let written = out.sums.all();
 
     let kept = fault::at(Step::SessionAttributes).and_then(|()| attributes::copy(old, temp.file()));
     kept.map_err(StoreError::io(path, "give the new file the owner and mode of the old one"))?;
@@ -207,7 +211,7 @@ fn stage(
     let reading = || StoreError::io(path, "read the new file back");
     fault::at(Step::SessionRead).map_err(reading())?;
     let mut again = paths::open_real(temp.path(), OFlags::RDONLY, Mode::empty()).map_err(reading())?;
-    let mut read = Sha256::new();
+    let mut read = Sums::default();
     let mut buffer = vec![0; PIECE];
     let mut bytes = 0;
     loop {
@@ -221,26 +225,55 @@ fn stage(
             Err(e) => return Err(reading()(e)),
         }
     }
-    if read.finalize() != written {
+    if read.all() != written {
         return Err(StoreError::Unsound { path: path.to_owned(), what: "other bytes than were written".to_owned() });
     }
     Ok((temp, bytes))
 }
 
-/// Passes writes on, hashes them, and takes their length off a number.
-struct Hashed<'a, W> {
+/// A checksum for every [`PIECE`] of a file. What they tell apart are bytes that were meant and bytes that a disk, or the
+/// memory on the way to it, made of them; nobody wants to deceive them. A digest would tell no more and take ten times as long.
+#[derive(Default)]
+struct Sums {
+    done: Vec<u32>,
+    open: crc32fast::Hasher,
+    len: usize,
+}
+
+impl Sums {
+    fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at_checked(PIECE - self.len).unwrap_or((bytes, &[]));
+            self.open.update(now);
+            self.len += now.len();
+            if self.len == PIECE {
+                self.done.push(std::mem::take(&mut self.open).finalize());
+                self.len = 0;
+            }
+            bytes = later;
+        }
+    }
+
+    /// Those of the whole pieces, that of the rest, and how long that is.
+    fn all(self) -> (Vec<u32>, u32, usize) {
+        (self.done, self.open.finalize(), self.len)
+    }
+}
+
+/// Passes writes on, sums them up, and takes their length off a number.
+struct Summed<'a, W> {
     inner: W,
-    hash: Sha256,
+    sums: Sums,
     needed: &'a AtomicU64,
 }
 
-impl<W: Write> Write for Hashed<'_, W> {
+impl<W: Write> Write for Summed<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.inner.write(bytes)?;
         // Only this thread writes it.
         let needed = self.needed.load(Ordering::Relaxed).saturating_sub(n as u64);
         self.needed.store(needed, Ordering::Relaxed);
-        self.hash.update(bytes.get(..n).unwrap_or(bytes));
+        self.sums.update(bytes.get(..n).unwrap_or(bytes));
         Ok(n)
     }
 
@@ -312,6 +345,28 @@ mod tests {
         fs::write(dir.path().join("new"), new).unwrap();
         fs::rename(dir.path().join("new"), &path).unwrap();
         (carry_over(&print, &file).unwrap(), fs::read(&path).unwrap())
+    }
+
+    #[test]
+    fn sums_tell_bytes_apart_however_they_come() {
+        let bytes: Vec<u8> = (0..300_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
+        let of = |bytes: &[u8], step: usize| {
+            let mut sums = Sums::default();
+            bytes.chunks(step).for_each(|chunk| sums.update(chunk));
+            sums.all()
+        };
+        let whole = of(&bytes, bytes.len());
+        assert_eq!((whole.0.len(), whole.2), (2, 300_000 - 2 * PIECE));
+        for step in [1, 1_000, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE] {
+            assert_eq!(of(&bytes, step), whole, "{step}");
+        }
+        for at in [0, 1, PIECE - 1, PIECE, 2 * PIECE, 299_999] {
+            let mut other = bytes.clone();
+            other[at] ^= 4;
+            assert_ne!(of(&other, 1_000), whole, "{at}");
+        }
+        assert_ne!(of(&bytes[..299_999], 1_000), whole);
+        assert_ne!(of(&[&bytes[..], b"\0"].concat(), 1_000), whole);
     }
 
     #[test]
