@@ -10,6 +10,8 @@ Then 500 sessions of 200 KB: which of them need a compaction? One run of ours an
 once for each of some of them, and its time is taken times their number. Twice: where what a provider reported decides, and
 where nothing is reported and tokens must be counted.
 Then a session of 20 MB becomes an HTML page, by ours and by pi's own export, in turns.
+Then rewrites of a 100 MB session in place, the old file archived, beside the least that anybody could do to it: a copy that
+is on the disk (`cp` and `sync`). Every run has a fresh copy, and the kinds of run take turns as well.
 Last, two runs of ours over 600 results of 1 MB each, in an address space of 400,000 KiB: they must come to an end.
 
 Nothing is built or installed here. What is missing is said in a line `skipped: …` and left out.
@@ -188,6 +190,47 @@ def pages(options, work, environment, epitome, peers):
     sys.stdout.flush()
 
 
+def rewrites(options, work, environment, epitome):
+    """Rows for what rewrites a file in place, beside a copy that is made durable."""
+    session = make(os.path.join(work, f"session-{options.rewritten:g}mb.jsonl"), options.source, "--mb", str(options.rewritten))
+    folder = os.path.join(work, "rewrite")
+    file = os.path.join(folder, "session.jsonl")
+    ours = lambda *words: [epitome, words[0], file, *words[1:], "--no-config", "--quiet"]
+    kinds = {
+        "cp + sync": ["/bin/sh", "-c", 'cp "$0" "$1" && sync', session, os.path.join(folder, "copy.jsonl")],
+        "prune, heuristic": ours("prune", "--tokenizer", "heuristic"),
+        "prune, o200k": ours("prune", "--tokenizer", "o200k"),
+        "prune --details": ours("prune", "--details", "--tokenizer", "heuristic"),
+        "prune --repair": ours("prune", "--repair"),
+        "compact --prune, heuristic": ours("compact", "--prune", "--tokenizer", "heuristic"),
+    }
+    runs = {kind: [] for kind in kinds}
+    for round_number in range(options.runs + 1):
+        for kind, command in kinds.items():
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+            shutil.copyfile(session, file)
+            if kind == "prune --repair":  # something to mend
+                with open(file, "ab") as damaged:
+                    damaged.write(b'{"type":"mess')
+            os.sync()
+            run = Run(command, environment)
+            if run.status != 0:
+                sys.exit(f"failed with {run.status}: {' '.join(command)}\n{run.stderr}")
+            if round_number > 0:  # the first one warms caches
+                runs[kind].append(run)
+    shutil.rmtree(folder, ignore_errors=True)
+    size, line = os.path.getsize(session), max(len(line) for line in open(session, "rb"))
+    print(f"\n{size / 1e6:,.0f} MB rewritten in place, archive included; largest line {line / 1e6:,.1f} MB; medians of {options.runs} runs\n")
+    print("| command | wall ms | × cp + sync | cpu ms | peak MB |")
+    print("|---|---:|---:|---:|---:|")
+    copied = medians(runs["cp + sync"])[0]
+    for kind, of_kind in runs.items():
+        wall, cpu, peak = medians(of_kind)
+        print(f"| {kind} | {wall:,.1f} | {wall / copied:.1f} | {cpu:,.1f} | {peak:,.1f} |")
+    sys.stdout.flush()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epitome", default=os.environ.get("EPITOME"), help="the binary (EPITOME)")
@@ -199,6 +242,7 @@ def main():
     parser.add_argument("--sessions", type=int, default=500, help="sessions of 200 KB in the batch (default 500, 0 leaves it out)")
     parser.add_argument("--started", type=int, default=25, help="of these, how many the peer is started for (default 25)")
     parser.add_argument("--page-mb", type=float, default=20, help="size of the session that becomes a page (default 20, 0 leaves it out)")
+    parser.add_argument("--rewritten", type=float, default=100, help="MB of the session that is rewritten (default 100, 0 leaves it out)")
     parser.add_argument("--limit-kib", type=int, default=400_000, help="address space of the memory test (default 400000)")
     parser.add_argument("--results", type=int, default=600, help="results of 1 MB in the memory test (default 600, 0 leaves it out)")
     options = parser.parse_args()
@@ -246,6 +290,8 @@ def bench(options, work):
         batch(options, work, environment, epitome, sides.get(("omp", "heuristic")))
     if epitome and options.source and options.page_mb > 0:
         pages(options, work, environment, epitome, peers)
+    if epitome and options.source and options.rewritten > 0:
+        rewrites(options, work, environment, epitome)
     if not epitome or options.results == 0:
         return
     session = make(os.path.join(work, f"results-{options.results}x1mb.jsonl"), "-", "--lines", "1mb", "--count", str(options.results))
