@@ -13,7 +13,7 @@ use self::calls::{CallFacts, call_facts, later_reads};
 use super::tokens::{Counter, IMAGE_TOKENS};
 use crate::session::edit::{Splice, member, member_of, parts, with_splices, without};
 use crate::session::places::Places;
-use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, unix_ms};
+use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym, unix_ms};
 use crate::text::errors::excerpt;
 
 /// Why a result is pruned.
@@ -200,7 +200,7 @@ pub fn plan(
         Some(compaction) => boundary.first_kept.unwrap_or(compaction + 1),
         None => boundary.reset.map_or(0, |reset| reset + 1),
     };
-    let calls = call_facts(session, path)?;
+    let calls = counted_beside_calls(counter, path)?;
     let plan_file = plan_file(session, path)?;
     let last_turn = last_turn(session, path);
     let edited = if settings.sees_edits { edited(counter, path)? } else { HashMap::new() };
@@ -209,8 +209,6 @@ pub fn plan(
     let count = |counter: &mut Counter<'_>, ix: Ix| edited.get(&ix).map_or_else(|| counter.entry(ix), |tokens| Ok(*tokens));
     let mut timing = settings.stale.map(|stale| Timing::of(counter, path, stale)).transpose()?;
 
-    let all: Vec<Ix> = path.iter().copied().filter(|ix| session[*ix].role == Role::ToolResult).collect();
-    counter.prefetch(&all)?;
     let mut results = Vec::new();
     let mut newer = 0;
     for (at, ix) in path.iter().copied().enumerate().rev() {
@@ -265,6 +263,25 @@ pub fn plan(
     }
     results.reverse();
     Ok(PrunePlan::of(results, settings))
+}
+
+/// Entries of a path below which a thread for its calls costs more than it saves.
+const WORTH_A_THREAD: usize = 1_000;
+
+/// Counts the results of a path, all of which are asked for, while its calls are read.
+fn counted_beside_calls(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<HashMap<Sym, CallFacts>> {
+    let session = counter.session();
+    let results: Vec<Ix> = path.iter().copied().filter(|ix| session[*ix].role == Role::ToolResult).collect();
+    std::thread::scope(|scope| {
+        let reading = (path.len() >= WORTH_A_THREAD)
+            .then(|| std::thread::Builder::new().spawn_scoped(scope, || call_facts(session, path)).ok())
+            .flatten();
+        counter.prefetch(&results)?;
+        match reading {
+            Some(reading) => reading.join().map_err(|_| io::Error::other("a thread that reads calls failed"))?,
+            None => call_facts(session, path),
+        }
+    })
 }
 
 /// The entries that edits of a path change, each with the tokens that are left of it in the context.
@@ -402,15 +419,27 @@ fn message_time(session: &Session, ix: Ix) -> io::Result<Option<u64>> {
 /// set; images beside text and every other byte stay. `None` when the line cannot be edited in place.
 #[must_use]
 pub fn changes(line: &str, places: &Places, notice: &str, now_ms: u64) -> Option<Vec<Splice>> {
-    let message_end = places.message.end.checked_sub(1)?;
-    let mut splices = if places.images {
-        text_gives_way(line, places.content.clone(), notice)?
-    } else {
-        vec![Splice { range: places.content.clone(), text: format!("[{}]", block_of(notice)) }]
-    };
-    let dated = Splice { range: message_end..message_end, text: format!(",\"prunedAt\":{now_ms}") };
-    let at = splices.iter().position(|splice| splice.range.start > message_end).unwrap_or(splices.len());
-    splices.insert(at, dated);
+    if !places.images {
+        return changes_at(places, notice, now_ms);
+    }
+    let splices = text_gives_way(line, places.content.clone(), notice)?;
+    dated(splices, places, now_ms)
+}
+
+/// The same where the places alone tell it: `None` when there may be images.
+#[must_use]
+pub fn changes_at(places: &Places, notice: &str, now_ms: u64) -> Option<Vec<Splice>> {
+    if places.images {
+        return None;
+    }
+    dated(vec![Splice { range: places.content.clone(), text: format!("[{}]", block_of(notice)) }], places, now_ms)
+}
+
+/// The changes, with the time of the pruning at the end of the message.
+fn dated(mut splices: Vec<Splice>, places: &Places, now_ms: u64) -> Option<Vec<Splice>> {
+    let end = places.message.end.checked_sub(1)?;
+    let at = splices.iter().position(|splice| splice.range.start > end).unwrap_or(splices.len());
+    splices.insert(at, Splice { range: end..end, text: format!(",\"prunedAt\":{now_ms}") });
     Some(splices)
 }
 

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::io;
 use std::thread::JoinHandle;
 
+use crate::session::places::Places;
 use crate::session::{Block, Context, Item, Ix, Message, Role, Session};
 
 /// How text is counted.
@@ -133,6 +134,8 @@ pub struct Counter<'s> {
     session: &'s Session,
     tokenizer: Tokenizer,
     known: HashMap<Ix, u64>,
+    /// Where the parts of results stand that were counted: who prunes them next need not walk through their lines again.
+    places: HashMap<Ix, Places>,
     /// Tokens and text bytes of what was counted: the rate for extrapolation.
     counted: (u64, u64),
     /// Text bytes that may still be counted for numbers that are merely reported.
@@ -166,7 +169,14 @@ impl<'s> Counter<'s> {
     /// A counter that extrapolates what `effort` does not allow to count.
     #[must_use]
     pub fn new(session: &'s Session, tokenizer: Tokenizer, effort: Effort) -> Counter<'s> {
-        Counter { session, tokenizer, known: HashMap::new(), counted: (0, 0), allowance: effort.allowance(tokenizer) }
+        Counter {
+            session,
+            tokenizer,
+            known: HashMap::new(),
+            places: HashMap::new(),
+            counted: (0, 0),
+            allowance: effort.allowance(tokenizer),
+        }
     }
 
     /// The session that is counted.
@@ -192,13 +202,19 @@ impl<'s> Counter<'s> {
         if let Some(known) = self.known.get(&ix) {
             return Ok(*known);
         }
-        let tokens = of_entry(self.session, self.tokenizer, ix, &mut Room::default())?;
-        self.learn(ix, tokens);
+        let (tokens, places) = of_entry(self.session, self.tokenizer, ix, &mut Room::default())?;
+        self.learn(ix, tokens, places);
         Ok(tokens)
     }
 
-    fn learn(&mut self, ix: Ix, tokens: u64) {
+    /// Where the parts of a result stand that was counted; `None` when it was not, or when they are not known.
+    pub(super) fn places(&self, ix: Ix) -> Option<&Places> {
+        self.places.get(&ix)
+    }
+
+    fn learn(&mut self, ix: Ix, tokens: u64, places: Option<Places>) {
         self.known.insert(ix, tokens);
+        self.places.extend(places.map(|places| (ix, places)));
         let text = text_bytes(self.session, ix);
         let images = u64::from(self.session[ix].images) * IMAGE_TOKENS;
         self.counted.0 += tokens.saturating_sub(images);
@@ -215,7 +231,7 @@ impl<'s> Counter<'s> {
         let wanted: Vec<Ix> = entries.iter().copied().filter(|ix| session[*ix].is_message() && !self.known.contains_key(ix)).collect();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let share = wanted.len().div_ceil(cores).max(FEWEST_A_THREAD);
-        let count = |part: &[Ix]| -> io::Result<Vec<u64>> {
+        let count = |part: &[Ix]| -> io::Result<Vec<(u64, Option<Places>)>> {
             let mut room = Room::default();
             part.iter().map(|ix| of_entry(session, tokenizer, *ix, &mut room)).collect()
         };
@@ -228,8 +244,8 @@ impl<'s> Counter<'s> {
             }
             Ok::<_, io::Error>(all)
         })?;
-        for (ix, tokens) in wanted.into_iter().zip(counted) {
-            self.learn(ix, tokens);
+        for (ix, (tokens, places)) in wanted.into_iter().zip(counted) {
+            self.learn(ix, tokens, places);
         }
         Ok(())
     }
@@ -323,17 +339,17 @@ struct Room {
     text: String,
 }
 
-/// Tokens of an entry as it is stored.
-fn of_entry(session: &Session, tokenizer: Tokenizer, ix: Ix, room: &mut Room) -> io::Result<u64> {
+/// Tokens of an entry as it is stored; of a result the places of its parts too.
+fn of_entry(session: &Session, tokenizer: Tokenizer, ix: Ix, room: &mut Room) -> io::Result<(u64, Option<Places>)> {
     let entry = &session[ix];
     if entry.role == Role::ToolResult && !entry.flags.lenient() {
         session.read_into(ix, &mut room.line)?;
-        let tokens = std::str::from_utf8(&room.line).ok().and_then(|line| raw::of_result(tokenizer, line, &mut room.text));
-        if let Some(tokens) = tokens {
-            return Ok(tokens);
+        let counted = std::str::from_utf8(&room.line).ok().and_then(|line| raw::of_result(tokenizer, line, &mut room.text));
+        if let Some(counted) = counted {
+            return Ok(counted);
         }
     }
-    session.with_message(ix, |message| of_message(tokenizer, message))
+    Ok((session.with_message(ix, |message| of_message(tokenizer, message))?, None))
 }
 
 /// Bytes of a record that may be text for a model.

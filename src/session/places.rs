@@ -30,8 +30,23 @@ impl Places {
     }
 }
 
-/// The places in one walk; `None` also when it takes a reader that decodes to tell.
+/// What a walk comes by in the content of a message, as it is written.
+pub(crate) enum Part<'l> {
+    /// A content or a message begins; of equal keys the last counts, so what came before does not.
+    Begin,
+    /// The content is a text: what stands between its quotes.
+    Text(&'l str),
+    /// A block: its type and its text, each between its quotes, where they are strings.
+    Block { kind: Option<&'l str>, text: Option<&'l str> },
+}
+
 fn quick(line: &str) -> Option<Places> {
+    walk(line, &mut |_| Some(()))?
+}
+
+/// The places in one walk through a line that is sound JSON, which shows `see` what is there; none when the line holds no
+/// message with a content. `None` when it takes a reader that decodes to tell, or `see` says so.
+pub(crate) fn walk<'l>(line: &'l str, see: &mut dyn FnMut(Part<'l>) -> Option<()>) -> Option<Option<Places>> {
     let mut cursor = Cursor::new(line);
     if !cursor.object()? {
         return None;
@@ -42,6 +57,7 @@ fn quick(line: &str) -> Option<Places> {
             cursor.value()?;
             continue;
         }
+        see(Part::Begin)?;
         cursor.peek()?;
         let start = cursor.at();
         if !cursor.object()? {
@@ -53,22 +69,25 @@ fn quick(line: &str) -> Option<Places> {
                 cursor.value()?;
                 continue;
             }
+            see(Part::Begin)?;
             cursor.peek()?;
             let start = cursor.at();
-            let images = has_images(&mut cursor)?;
+            let images = blocks(&mut cursor, see)?;
             content = Some((start..cursor.at(), images));
         }
         let message = start..cursor.at();
         found = content.map(|(content, images)| Places { message, content, images });
     }
     // What follows a record on its line is no part of it.
-    if cursor.peek().is_some() { None } else { found }
+    if cursor.peek().is_some() { None } else { Some(found) }
 }
 
-/// Passes over a content, and tells whether one of its blocks is an image.
-fn has_images(cursor: &mut Cursor<'_>) -> Option<bool> {
+/// Passes over a content, and tells whether one of its blocks may be an image.
+fn blocks<'l>(cursor: &mut Cursor<'l>, see: &mut dyn FnMut(Part<'l>) -> Option<()>) -> Option<bool> {
     if !cursor.array()? {
-        cursor.value()?;
+        if let Some(text) = unquoted(cursor.value()?) {
+            see(Part::Text(text))?;
+        }
         return Some(false);
     }
     let mut images = false;
@@ -77,13 +96,16 @@ fn has_images(cursor: &mut Cursor<'_>) -> Option<bool> {
             cursor.value()?;
             continue;
         }
-        let mut kind = None;
+        let (mut kind, mut text) = (None, None);
         while let Some(key) = cursor.key()? {
             let value = cursor.value()?;
-            if key == "type" {
-                kind = unquoted(value);
+            match key {
+                "type" => kind = unquoted(value),
+                "text" => text = unquoted(value),
+                _ => {}
             }
         }
+        see(Part::Block { kind, text })?;
         images |= kind.is_some_and(|kind| kind == "image" || kind.contains('\\'));
     }
     Some(images)

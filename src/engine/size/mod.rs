@@ -13,7 +13,7 @@ mod records;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 
-use super::prune::{PrunePlan, changes};
+use super::prune::{PrunePlan, changes, changes_at};
 use super::tokens::Counter;
 use crate::session::edit::{Edit, Splice, with_splices};
 use crate::session::{Ix, Kind, Role, Session};
@@ -233,6 +233,14 @@ pub fn plan(counter: &mut Counter<'_>, base: Edit, order: &Order<'_>) -> io::Res
                 .filter(|most| entry.role == Role::ToolResult && !stays && u64::from(entry.len.saturating_sub(entry.bulk)) > *most),
         };
         if wants.nothing() {
+            continue;
+        }
+        if let (Some(notice), Some(places)) = (wants.only_pruning(), counter.places(ix))
+            && !making.base.replaced.contains_key(&ix)
+            && let Some(splices) = changes_at(places, notice, order.now_ms)
+        {
+            making.plan.pruned.insert(ix);
+            making.put(ix, splices)?;
             continue;
         }
         let seen = in_context.contains(&ix).then_some(&context);

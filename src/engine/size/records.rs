@@ -39,12 +39,18 @@ pub(super) struct Wants<'a> {
     pub max_result: Option<u64>,
 }
 
-impl Wants<'_> {
+impl<'a> Wants<'a> {
     pub(super) fn nothing(&self) -> bool {
-        self.parent.is_none()
-            && self.notice.is_none()
-            && self.max_result.is_none()
-            && !(self.details || self.images || self.args || self.custom)
+        self.notice.is_none() && self.nothing_but_a_notice()
+    }
+
+    fn nothing_but_a_notice(&self) -> bool {
+        self.parent.is_none() && self.max_result.is_none() && !(self.details || self.images || self.args || self.custom)
+    }
+
+    /// The notice of ordinary pruning, when that is all that is wanted.
+    pub(super) fn only_pruning(&self) -> Option<&'a str> {
+        self.notice.filter(|(_, is_pruning)| *is_pruning && self.nothing_but_a_notice()).map(|(notice, _)| notice)
     }
 }
 

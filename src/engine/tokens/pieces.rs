@@ -98,11 +98,6 @@ fn class(byte: u8) -> Class {
 /// say in it.
 fn plain_piece(text: &[u8]) -> Option<usize> {
     let at = |n: usize| text.get(n).map(|b| class(*b));
-    // Behind a stretch of ASCII that ends where something else begins, nobody knows here how the stretch goes on.
-    let run = |from: usize, is: &dyn Fn(Class) -> bool| {
-        let len = text.get(from..).unwrap_or_default().iter().take_while(|b| is(class(**b))).count();
-        (at(from + len) != Some(Class::Beyond)).then_some(from + len)
-    };
     let first = at(0)?;
     let is_letter = |class| matches!(class, Class::Upper | Class::Lower);
     // A word, with one character before it that is no letter, digit or line end.
@@ -117,8 +112,8 @@ fn plain_piece(text: &[u8]) -> Option<usize> {
         Class::Beyond => return None,
     };
     if let Some(start) = word {
-        let upper = run(start, &|class| class == Class::Upper)?;
-        let end = if at(upper).is_some_and(is_letter) { run(upper, &|class| class == Class::Lower)? } else { upper };
+        let upper = run(text, start, |class| class == Class::Upper)?;
+        let end = if at(upper).is_some_and(is_letter) { run(text, upper, |class| class == Class::Lower)? } else { upper };
         return contraction(text.get(end..).unwrap_or_default()).map(|len| end + len);
     }
     match first {
@@ -128,9 +123,9 @@ fn plain_piece(text: &[u8]) -> Option<usize> {
         }
         Class::Blank | Class::Newline => {
             if text.first() == Some(&b' ') && at(1) == Some(Class::Mark) {
-                return marks(text, 1, &run);
+                return marks(text, 1);
             }
-            let end = run(0, &|class| matches!(class, Class::Blank | Class::Newline))?;
+            let end = run(text, 0, |class| matches!(class, Class::Blank | Class::Newline))?;
             let blanks = text.get(..end).unwrap_or_default();
             if let Some(newline) = blanks.iter().rposition(|b| class(*b) == Class::Newline) {
                 return Some(newline + 1);
@@ -138,13 +133,20 @@ fn plain_piece(text: &[u8]) -> Option<usize> {
             // The last blank goes with what follows.
             Some(if end == text.len() || end == 1 { end } else { end - 1 })
         }
-        _ => marks(text, 0, &run),
+        _ => marks(text, 0),
     }
 }
 
+/// The end of a stretch of ASCII from a place on; `None` when something else follows, by which nobody knows here how the
+/// stretch goes on.
+fn run(text: &[u8], from: usize, is: impl Fn(Class) -> bool) -> Option<usize> {
+    let len = text.get(from..).unwrap_or_default().iter().take_while(|b| is(class(**b))).count();
+    (text.get(from + len).map(|b| class(*b)) != Some(Class::Beyond)).then_some(from + len)
+}
+
 /// The end of the marks from a place on, with the line ends and slashes behind them.
-fn marks(text: &[u8], from: usize, run: &dyn Fn(usize, &dyn Fn(Class) -> bool) -> Option<usize>) -> Option<usize> {
-    let end = run(from, &|class| class == Class::Mark)?;
+fn marks(text: &[u8], from: usize) -> Option<usize> {
+    let end = run(text, from, |class| class == Class::Mark)?;
     let behind = text.get(end..).unwrap_or_default();
     Some(end + behind.iter().take_while(|b| matches!(b, b'\r' | b'\n' | b'/')).count())
 }

@@ -4,11 +4,12 @@
 //! takes longer than everything else that pruning does.
 
 use super::{IMAGE_TOKENS, Tokenizer};
-use crate::text::cursor::{Cursor, decode, decoded_len, unquoted};
+use crate::session::places::{Part, Places, walk};
+use crate::text::cursor::{decode, decoded_len};
 
-/// Tokens of the tool result in a line, which is sound JSON; `text` is room for decoding. `None` when it takes a decoded record
-/// to tell.
-pub(super) fn of_result(tokenizer: Tokenizer, line: &str, text: &mut String) -> Option<u64> {
+/// Tokens of the tool result in a line, which is sound JSON, and the places of its parts; `text` is room for decoding. `None`
+/// when it takes a decoded record to tell.
+pub(super) fn of_result(tokenizer: Tokenizer, line: &str, text: &mut String) -> Option<(u64, Option<Places>)> {
     let mut count = |raw: &str| match tokenizer {
         Tokenizer::Heuristic => (decoded_len(raw) as u64).div_ceil(4),
         _ if raw.contains('\\') => {
@@ -17,60 +18,21 @@ pub(super) fn of_result(tokenizer: Tokenizer, line: &str, text: &mut String) -> 
         }
         _ => tokenizer.count(raw),
     };
-    let mut cursor = Cursor::new(line);
-    if !cursor.object()? {
-        return None;
-    }
     let mut tokens = 0;
-    while let Some(key) = cursor.key()? {
-        if key != "message" {
-            cursor.value()?;
-            continue;
-        }
-        // Of equal keys the last counts.
-        tokens = 0;
-        if !cursor.object()? {
-            return None;
-        }
-        while let Some(key) = cursor.key()? {
-            match key {
-                "content" => tokens = content(&mut cursor, &mut count)?,
-                _ => drop(cursor.value()?),
-            }
-        }
-    }
-    Some(tokens)
-}
-
-fn content(cursor: &mut Cursor<'_>, count: &mut dyn FnMut(&str) -> u64) -> Option<u64> {
-    if !cursor.array()? {
-        return Some(unquoted(cursor.value()?).map_or(0, count));
-    }
-    let mut tokens = 0;
-    while cursor.item()? {
-        if !cursor.object()? {
-            cursor.value()?;
-            continue;
-        }
-        let (mut kind, mut text) = (None, None);
-        while let Some(key) = cursor.key()? {
-            let value = cursor.value()?;
-            match key {
-                "type" => kind = unquoted(value),
-                "text" => text = unquoted(value),
-                _ => {}
-            }
-        }
-        tokens += match kind {
-            Some("text") => text.map_or(0, &mut *count),
-            Some("image") => IMAGE_TOKENS,
+    let places = walk(line, &mut |part| {
+        match part {
+            Part::Begin => tokens = 0,
+            Part::Text(text) => tokens += count(text),
+            Part::Block { kind: Some("text"), text } => tokens += text.map_or(0, &mut count),
+            Part::Block { kind: Some("image"), .. } => tokens += IMAGE_TOKENS,
             // Blocks that results do not have.
-            Some("thinking" | "redactedThinking" | "toolCall") => return None,
-            Some(kind) if kind.contains('\\') => return None,
-            _ => 0,
-        };
-    }
-    Some(tokens)
+            Part::Block { kind: Some("thinking" | "redactedThinking" | "toolCall"), .. } => return None,
+            Part::Block { kind: Some(kind), .. } if kind.contains('\\') => return None,
+            Part::Block { .. } => {}
+        }
+        Some(())
+    })?;
+    Some((tokens, places))
 }
 
 #[cfg(test)]
@@ -121,7 +83,8 @@ mod tests {
         fn a_line_counts_what_its_message_counts(line in line()) {
             let mut text = String::new();
             for tokenizer in [Tokenizer::Heuristic, Tokenizer::O200k] {
-                if let Some(tokens) = of_result(tokenizer, &line, &mut text) {
+                if let Some((tokens, places)) = of_result(tokenizer, &line, &mut text) {
+                    prop_assert_eq!(places, Places::of(&line), "{}", line);
                     prop_assert_eq!(tokens, decoded(tokenizer, &line), "{}", line);
                 }
             }
@@ -133,11 +96,12 @@ mod tests {
         let block = r#"{"type":"text","text":"a\nb\u00e9"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"x"},7"#;
         let line =
             format!(r#"{{"type":"message","id":"a","message":{{"role":"toolResult","content":[{block}],"details":{{"content":"no"}}}}}}"#);
-        let heuristic = of_result(Tokenizer::Heuristic, &line, &mut String::new());
-        assert_eq!(heuristic, Some(2 + IMAGE_TOKENS));
+        let (heuristic, places) = of_result(Tokenizer::Heuristic, &line, &mut String::new()).unwrap();
+        assert_eq!(heuristic, 2 + IMAGE_TOKENS);
+        assert!(places.unwrap().images);
         assert_eq!(decoded(Tokenizer::Heuristic, &line), 2 + IMAGE_TOKENS);
         let line = r#"{"message":{"content":"12345","role":"toolResult"}}"#;
-        assert_eq!(of_result(Tokenizer::Heuristic, line, &mut String::new()), Some(2));
+        assert_eq!(of_result(Tokenizer::Heuristic, line, &mut String::new()).unwrap().0, 2);
         assert_eq!(of_result(Tokenizer::Heuristic, r#"{"message":{"content":[{"type":"toolCall"}]}}"#, &mut String::new()), None);
     }
 }
