@@ -93,13 +93,17 @@ mod tests {
     use super::*;
     use crate::session::Source;
 
-    /// The rows of a tree of `id parent` pairs, as `id depth path? begins`; the last one is the leaf.
+    /// The rows of a tree of `id parent` pairs, as `id depth path? (begins)`; a capital is a message.
     fn rows(pairs: &str, leaf: &str) -> String {
         let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"\",\"cwd\":\"/\"}\n".to_owned();
         for pair in pairs.split(", ") {
             let (id, parent) = pair.split_once(' ').unwrap();
             let parent = if parent == "-" { "null".to_owned() } else { format!("\"{parent}\"") };
-            text.push_str(&format!("{{\"type\":\"custom\",\"id\":\"{id}\",\"parentId\":{parent}}}\n"));
+            let kind = match id.starts_with(char::is_uppercase) {
+                true => "\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"x\"}",
+                false => "\"type\":\"custom\"",
+            };
+            text.push_str(&format!("{{{kind},\"id\":\"{id}\",\"parentId\":{parent}}}\n"));
         }
         let session = Session::open(Source::memory(text.into_bytes())).unwrap();
         let path = session.path(session.by_id(leaf).unwrap());
@@ -128,6 +132,9 @@ mod tests {
         assert_eq!(rows("a -, b a, c b, d b, e d, f a", "f"), "a0* b1(4) c2(1) d1 e1 f0*");
         // Two beside each other, and another root.
         assert_eq!(rows("a -, b a, c a, d a, x -, y x", "d"), "x1(2) y1 a0* b1(1) c1(1) d0*");
+        // What says nothing is no beginning; a branch within is another one.
+        assert_eq!(rows("a -, b a, C b, D a", "D"), "a0* b1 C1(2) D0*");
+        assert_eq!(rows("a -, b a, C b, d b, E a", "E"), "a0* b1(3) C2(1) d1 E0*");
         assert_eq!(rows("a -, b c, c b", "a"), "a0* b0 c0", "a cycle is shown once");
     }
 }

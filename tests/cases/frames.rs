@@ -289,10 +289,14 @@ fn s10_frames_that_are_stored_elsewhere_are_carried_as_they_are() {
     let shown = run.json(&["inspect", "s.jsonl", "--show", "frames"]);
     assert_eq!((&shown["frames"][0]["text"], &shown["frames"][0]["bytes"]), (&Value::Null, &Value::Null));
     assert!(shown["frames"][0]["error"].as_str().unwrap().contains("elsewhere"));
-    // Where the folder is known, the picture is read.
+    // Where the folder is known, the picture is read, if it is the one that is named.
+    let args = ["inspect", "s.jsonl", "--show", "frames", "--blob-dir", "blobs"];
+    let mut other = png.clone();
+    other.push(0);
+    run.put(&format!("blobs/{hash}"), other);
+    assert_eq!(run.json(&args)["frames"][0]["text"], Value::Null);
     run.put(&format!("blobs/{hash}"), png);
-    let blobs = run.path("blobs");
-    let shown = run.json(&["inspect", "s.jsonl", "--show", "frames", "--blob-dir", blobs.to_str().unwrap()]);
+    let shown = run.json(&args);
     assert!(shown["frames"][0]["text"].as_str().unwrap().starts_with("[User]: "), "{shown}");
 }
 
