@@ -132,6 +132,31 @@ fn one_pixel_more_or_less_is_found() {
 }
 
 #[test]
+fn a_whole_character_in_another_ink_is_found() {
+    let shape = small(&Shape::of("8on16-bw").unwrap());
+    let lens = Lens::of(shape.pen());
+    let sheet = sheet("ab", &shape);
+    let mut raster = draw(&sheet, &shape);
+    let width = raster.width;
+    for (at, pixel) in raster.pixels.iter_mut().enumerate().filter(|(_, pixel)| **pixel != 0) {
+        *pixel = if at % width < 8 { 9 } else { *pixel };
+    }
+    assert!(matches!(compare(&raster, &sheet, &shape, &lens), Err(ReadError::Differs { row: 1, col: 1, .. })));
+}
+
+#[test]
+fn a_picture_of_another_height_is_found() {
+    let shape = small(&Shape::of("8on16-bw").unwrap());
+    let lens = Lens::of(shape.pen());
+    let blanks = " ".repeat(shape.grid().cols as usize + 1);
+    let (one, two) = (sheet("a", &shape), sheet(&format!("a{blanks}"), &shape));
+    for (drawn, wanted) in [(&one, &two), (&two, &one)] {
+        let png = picture(drawn, &shape).unwrap().png;
+        assert!(matches!(verify(&png, wanted, &shape, &lens), Err(ReadError::Size(..))));
+    }
+}
+
+#[test]
 fn a_scaled_picture_that_was_changed_is_found() {
     let shape = small(&Shape::of("6x6u-sent").unwrap());
     let lens = Lens::of(shape.pen());
