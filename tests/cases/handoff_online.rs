@@ -35,7 +35,11 @@ fn rich() -> Vec<u8> {
     lines.push(s::user("steer", "a1", "STEERED"));
     lines.push(s::tool_result("t2", "steer", "c|2", "mcp/look:up", "FOUND-IT"));
     lines.push(s::tool_result("t1", "t2", "c|1", "read", &format!("{} LONG-END", s::words(3_000))));
-    lines.push(s::assistant("a2", "t1", json!([s::call("c|1", "read", json!({"path": "b.rs"}))])));
+    lines.push(s::assistant(
+        "a2",
+        "t1",
+        json!([s::call("c|1", "read", json!({"path": "b.rs"})), s::call("c|9", "read", json!({"path": "NEVER-ANSWERED"}))]),
+    ));
     lines.push(s::tool_result("t3", "a2", "c|1", "read", "SECOND"));
     lines.push(read("a3", "t3", "c3", "src/two.rs"));
     lines.push(s::tool_result_with("t4", "a3", "c3", "read", json!([s::tx("nothing")]), json!({"useless": true})));
@@ -93,7 +97,7 @@ fn a_model_gets_the_conversation_itself() {
         ] {
             assert_eq!(all.matches(told).count(), 1, "{client:?}: {told} in {all}");
         }
-        for untold in ["TOLD-BEFORE", "A-THOUGHT", "PRIVATE-OUTPUT", "c|1", "characters truncated"] {
+        for untold in ["TOLD-BEFORE", "NEVER-ANSWERED", "A-THOUGHT", "PRIVATE-OUTPUT", "c|1", "characters truncated"] {
             assert!(!all.contains(untold), "{client:?}: {untold} in {all}");
         }
         // Our request is the end of the last message.
