@@ -12,8 +12,7 @@ const NOT_RUN: &[&str] = &[
     "cargo test --workspace",
     "cargo install --path .",
     "python3 benches/whole.py --epitome target/release/epitome --source testdata/sessions/long.jsonl",
-    "python3 benches/frames.py speed --epitome target/release/epitome",
-    "python3 benches/frames.py legibility --epitome target/release/epitome",
+    "python3 benches/frames.py speed --epitome target/release/epitome\npython3 benches/frames.py legibility --epitome target/release/epitome",
 ];
 
 fn root() -> PathBuf {
