@@ -4,9 +4,10 @@ use serde_json::json;
 
 use super::rewrite::Rewritten;
 use super::snapcompact::FramesReport;
-use crate::engine::compaction::Extra;
+use crate::engine::compaction::{self, Extra, Plan};
 use crate::engine::serialize::LeftOut;
 use crate::engine::trigger::Promoted;
+use crate::session::Session;
 use crate::summarize::Account;
 
 /// What was done.
@@ -117,12 +118,38 @@ impl Receipt {
         extra.details.insert("fallback".to_owned(), fallback);
     }
 
+    /// Takes down that there is nothing to do: a code and words.
+    pub(super) fn nothing(&mut self, reason: &'static str, why: &str) {
+        self.stays(Action::Nothing, reason, why.to_owned());
+    }
+
+    /// Takes down that it is not done: a code and words.
+    pub(super) fn refused(&mut self, reason: &'static str, why: String) {
+        self.stays(Action::Refused, reason, why);
+    }
+
     /// Takes down that a hook does not want it.
     pub(super) fn cancelled(&mut self) {
+        self.refused("cancelled", "a hook cancelled it".to_owned());
+    }
+
+    fn stays(&mut self, action: Action, reason: &'static str, why: String) {
         self.bytes.1 = Some(self.bytes.0);
-        self.action = Action::Refused;
-        self.reason = Some("cancelled");
-        self.why = Some("a hook cancelled it".to_owned());
+        self.action = action;
+        self.reason = Some(reason);
+        self.why = Some(why);
+    }
+
+    /// Takes down what a plan says of the session it was made for.
+    pub(super) fn planned(&mut self, session: &Session, plan: &Plan) {
+        let dropped = compaction::dropped(plan);
+        self.warnings.extend(plan.previous.as_ref().and_then(|previous| previous.warning.clone()));
+        self.summarized_messages = plan.history.told.len() + plan.prefix.told.len() + dropped.len();
+        self.kept_messages = plan.kept.len();
+        self.dropped = dropped.into_iter().map(|(ix, why)| (session.id(ix).to_owned(), why)).collect();
+        self.counted.0 = Some(plan.estimate.counted.tokens);
+        self.tokens.0 = Some(plan.estimate.reported.unwrap_or(plan.estimate.context));
+        self.estimated = plan.estimate.counted.estimated;
     }
 
     /// Takes down who made the words, when `asked` was asked for them.
