@@ -405,15 +405,15 @@ fn read_line(raster: &Raster, places: &Places, lens: &Lens, (row, left): (usize,
     };
     let wide = |col: usize| places.look(raster, row * places.pitch, left + col, 2).and_then(|seen| lens.wide(&seen.rows));
     let cells: Vec<Option<char>> = (0..cols).map(narrow).collect();
-    // From the end, what each place is best read as: with the fewest unknown cells after it. Half an ideograph may look like
-    // a character, a whole one hardly like two; and a blank with half of one may look like another.
+    // From the end, what each place is best read as: with the fewest unknown cells after it, and as itself where that does
+    // not matter, for a blank and half an ideograph may look like another one.
     let mut best: Vec<(usize, Option<char>)> = vec![(0, None); cols + 1];
     for col in (0..cols).rev() {
         let unknown = |at: usize| best.get(at).map_or(usize::MAX, |(unknown, _)| *unknown);
         let here = cells.get(col).copied().flatten();
         let (alone, pair) = (unknown(col + 1) + usize::from(here.is_none()), unknown(col + 2));
         let halves = here.is_none() || cells.get(col + 1).is_some_and(Option::is_none);
-        let both = if halves && pair <= alone { wide(col) } else { None };
+        let both = if halves && pair.saturating_add(usize::from(here.is_some())) <= alone { wide(col) } else { None };
         if let Some(to) = best.get_mut(col) {
             *to = if both.is_some() { (pair, both) } else { (alone, None) };
         }

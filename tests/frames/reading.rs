@@ -97,12 +97,15 @@ fn half_a_wide_character_may_be_all_of_it() {
     }
 }
 
-/// A blank and the left half of this digit look like another character.
+/// A blank and the left half of the digit, or of the mark, look like another character.
 #[test]
 fn a_blank_before_a_wide_character_is_a_blank() {
-    let shape = Shape { edge: 390, ..Shape::of("8x13-bw").unwrap() };
-    let read = round_trip("a \u{1a90}", &shape);
-    assert_eq!(read.trim_end_matches('|'), format!("a {}", Lens::of(shape.pen()).look('\u{1a90}')));
+    for (shape, text) in [("8x13-bw", "a \u{1a90}"), ("8on16-bw", "a \u{1a7f}")] {
+        let shape = Shape { edge: 416, ..Shape::of(shape).unwrap() };
+        let lens = Lens::of(shape.pen());
+        let read = round_trip(text, &shape);
+        assert_eq!(read.trim_end_matches('|'), text.chars().map(|c| lens.look(c)).collect::<String>());
+    }
 }
 
 #[test]
