@@ -30,7 +30,9 @@ pub(super) fn plan(session: &Session, settings: &SizeSettings, paths: &[Vec<Ix>]
         gone.retain(|ix, _| !(is_label(session, *ix) && target(session, *ix).is_some_and(|named| living.contains(&named))));
     }
     if settings.summarized {
-        let needed = needed(session, &gone, paths);
+        // What stays of a dead branch, a name or a setting, does so without its path.
+        let stays = |ix: Ix| !gone.contains_key(&ix) && (!settings.dead_branches || living.contains(&ix));
+        let needed = needed(session, &stays, paths);
         for ix in paths.iter().flatten().copied().filter(|ix| !needed.contains(ix)) {
             let entry = &session[ix];
             let told = entry.is_message() || matches!(entry.kind, Kind::Compaction | Kind::ContextEdit);
@@ -98,12 +100,11 @@ fn last_settings(session: &Session) -> Vec<Ix> {
 
 /// The entries that the path of some leaf needs: what follows the start of the range that its latest compaction keeps. Leaves
 /// that go need nothing.
-fn needed(session: &Session, gone: &BTreeMap<Ix, Measure>, paths: &[Vec<Ix>]) -> HashSet<Ix> {
+fn needed(session: &Session, stays: &dyn Fn(Ix) -> bool, paths: &[Vec<Ix>]) -> HashSet<Ix> {
     let mut parents: HashSet<Ix> = HashSet::new();
-    let stays = |ix: &Ix| !gone.contains_key(ix);
-    parents.extend(session.nodes().filter(|(ix, _)| stays(ix)).filter_map(|(ix, _)| session.parent(ix)));
+    parents.extend(session.nodes().filter(|(ix, _)| stays(*ix)).filter_map(|(ix, _)| session.parent(ix)));
     let mut needed = HashSet::new();
-    let leaves = session.nodes().map(|(ix, _)| ix).filter(|ix| stays(ix) && !parents.contains(ix));
+    let leaves = session.nodes().map(|(ix, _)| ix).filter(|ix| stays(*ix) && !parents.contains(ix));
     for path in leaves.map(|leaf| session.path(leaf).entries).chain(paths.iter().cloned()) {
         let compaction = path.iter().rposition(|ix| session[*ix].kind == Kind::Compaction);
         let start = compaction.map_or(0, |at| {
