@@ -103,6 +103,7 @@ fn sessions_of_10_mb(c: &mut Criterion) {
         prompt: None,
         context: &[],
         budget: 4_096,
+        spare: 0,
         tokenizer: Tokenizer::Heuristic,
     };
     group.bench_function("summarize", |b| b.iter(|| Offline.summarize(black_box(&request)).unwrap().lines.len()));

@@ -298,7 +298,7 @@ fn masked(summary: Summary) -> Summary {
         };
         new.iter().enumerate().map(line).collect()
     };
-    Summary { lines, short }
+    Summary { lines, short, ..Summary::default() }
 }
 
 /// What stands before the second part of a split turn's summary; the agents look for it.

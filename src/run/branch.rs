@@ -253,6 +253,7 @@ fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to)
         prompt: job.focus.as_deref(),
         context: &[],
         budget: job.summary_tokens.saturating_sub(job.tokenizer.count(&plan.files.tag())).max(job.summary_tokens / 2),
+        spare: 0,
         tokenizer: job.tokenizer,
     };
     let (summary, extra) = match given {

@@ -130,6 +130,7 @@ pub(super) fn attempt(
         prompt: asked.prompt.as_deref(),
         context: &lines,
         budget: compaction::text_budget(job.summary_tokens, job.tokenizer, &touched),
+        spare: 0,
         tokenizer: job.tokenizer,
     };
     let (summary, extra) = match verdict {

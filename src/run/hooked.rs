@@ -194,7 +194,7 @@ pub(super) fn given_whole(given: Given) -> Result<(Summary, Extra), RunError> {
 pub(super) fn given_branch(given: GivenSummary) -> (Summary, Extra) {
     let lines = text::strip(&given.summary).trim().lines().map(|text| Line { text: text.to_owned(), sources: Vec::new() }).collect();
     let extra = Extra { from_extension: true, own_details: given.details, ..Extra::default() };
-    (Summary { lines, short: String::new() }, extra)
+    (Summary { lines, ..Summary::default() }, extra)
 }
 
 /// Characters of a short summary.

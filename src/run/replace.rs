@@ -185,6 +185,7 @@ fn words(
         focus: job.focus.as_deref().or(asked.prompt.as_deref().filter(|_| !services.summarizer.sends())),
         context: &context,
         budget: job.summary_tokens,
+        spare: 0,
         tokenizer: job.tokenizer,
     };
     Ok(services.summarizer.summarize(&request)?)

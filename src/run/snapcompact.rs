@@ -355,7 +355,7 @@ fn draft(composed: &Composed, dims_results: bool, by_message: bool) -> (Draft, O
     let archive = &composed.archive;
     let said = if by_message { CARRIED.to_owned() } else { guide.clone() };
     let lines = said.lines().map(|text| Line { text: text.to_owned(), sources: Vec::new() }).collect();
-    let summary = Summary { lines, short: guide::short(archive) };
+    let summary = Summary { lines, short: guide::short(archive), ..Summary::default() };
     let mut extra = Extra::default();
     let stored = if by_message {
         let bare = Archive { frames: Vec::new(), text_tail: None, ..archive.clone() };

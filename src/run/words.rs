@@ -65,9 +65,10 @@ pub(super) fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer,
         prompt: words.prompt,
         context: &context,
         budget: budget - prefix_budget,
+        spare: prefix_budget,
         tokenizer: words.tokenizer,
     };
-    let history = has_history.then(|| summarizer.summarize(&request)).transpose()?;
+    let mut history = has_history.then(|| summarizer.summarize(&request)).transpose()?;
     // What the history did not need goes to the turn; what it says need not be said again there.
     let told = history.as_ref().map(Summary::text);
     let used = told.as_deref().map_or(0, |text| words.tokenizer.count(text));
@@ -77,9 +78,15 @@ pub(super) fn words(session: &Session, plan: &Plan, summarizer: &dyn Summarizer,
         previous: told.as_deref(),
         turn: &[],
         budget: budget.saturating_sub(used).max(prefix_budget),
+        spare: 0,
         ..request
     };
     let prefix = split.then(|| summarizer.summarize(&prefix)).transpose()?;
+    // And the other way round.
+    if let Some(history) = &mut history {
+        let turn = prefix.as_ref().map(Summary::text).unwrap_or_default();
+        history.fill(budget.saturating_sub(used + words.tokenizer.count(&turn)), words.tokenizer, &turn);
+    }
     Ok(Draft { history, prefix, ..Draft::default() })
 }
 

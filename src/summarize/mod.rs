@@ -9,6 +9,7 @@ pub mod offline;
 pub mod online;
 pub mod truncate;
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 
 use serde_json::{Map, Value, json};
@@ -57,6 +58,8 @@ pub struct Request<'a> {
     pub context: &'a [String],
     /// Most tokens of the summary's text.
     pub budget: u64,
+    /// Tokens of further lines that may be added when what else has to stand beside the summary leaves room for them.
+    pub spare: u64,
     /// How they are counted.
     pub tokenizer: Tokenizer,
 }
@@ -68,6 +71,8 @@ pub struct Summary {
     pub lines: Vec<Line>,
     /// One or two sentences for lists.
     pub short: String,
+    /// Lines that may be added, those first that are worth most, each with its place among all lines, these included.
+    pub spare: Vec<(usize, Line)>,
 }
 
 /// A line of a summary and the entries it was taken from.
@@ -85,6 +90,27 @@ impl Summary {
     pub fn text(&self) -> String {
         let lines: Vec<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
         lines.join("\n").trim_end().to_owned()
+    }
+
+    /// Adds of the spare lines what fits into `room` tokens; those stay out that `told` has already.
+    pub fn fill(&mut self, mut room: u64, tokenizer: Tokenizer, told: &str) {
+        let told: HashSet<&str> = told.lines().collect();
+        let spare = std::mem::take(&mut self.spare);
+        let taken: HashSet<usize> = spare.iter().map(|(at, _)| *at).collect();
+        let mut whole: BTreeMap<usize, Line> = (0..).filter(|at| !taken.contains(at)).zip(std::mem::take(&mut self.lines)).collect();
+        // A line about what is in a file needs the line of that file.
+        let inner = |line: &Line| line.text.starts_with(' ');
+        let outer: BTreeSet<usize> =
+            whole.iter().chain(spare.iter().map(|(at, line)| (at, line))).filter(|(_, line)| !inner(line)).map(|(at, _)| *at).collect();
+        for (at, line) in spare {
+            let cost = tokenizer.count(&format!("{}\n", line.text));
+            let opened = !inner(&line) || outer.range(..at).next_back().is_some_and(|file| whole.contains_key(file));
+            if cost <= room && opened && !told.contains(line.text.as_str()) {
+                room -= cost;
+                whole.insert(at, line);
+            }
+        }
+        self.lines = whole.into_values().collect();
     }
 }
 
@@ -220,4 +246,45 @@ pub enum SummarizeError {
     /// An online summarizer failed.
     #[error(transparent)]
     Online(#[from] online::OnlineError),
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
+    use super::*;
+
+    fn line(text: &str) -> Line {
+        Line { text: text.to_owned(), sources: Vec::new() }
+    }
+
+    /// A file with a line of its own, and two that may be added: one about it, one about a file that may be added too.
+    fn summary() -> Summary {
+        let spare = vec![(2, line("  - It uses alphaOne.")), (3, line("- Read `b.ts`.")), (4, line("  - It uses betaTwo."))];
+        Summary { lines: vec![line("## Critical Context"), line("- Read `a.ts`."), line("- Last.")], spare, ..Summary::default() }
+    }
+
+    #[test]
+    fn spare_lines_stand_where_they_belong() {
+        let mut summary = summary();
+        summary.fill(100, Tokenizer::O200k, "");
+        let want = "## Critical Context\n- Read `a.ts`.\n  - It uses alphaOne.\n- Read `b.ts`.\n  - It uses betaTwo.\n- Last.";
+        assert_eq!(summary.text(), want);
+    }
+
+    #[test]
+    fn spare_lines_keep_to_the_room() {
+        for room in 0..40 {
+            let mut summary = summary();
+            let before = Tokenizer::O200k.count(&summary.text());
+            summary.fill(room, Tokenizer::O200k, "");
+            assert!(Tokenizer::O200k.count(&summary.text()) <= before + room, "{room}");
+        }
+    }
+
+    #[test]
+    fn a_spare_line_about_a_file_needs_the_line_of_the_file() {
+        let mut summary = summary();
+        summary.fill(100, Tokenizer::O200k, "- Read `b.ts`.");
+        assert_eq!(summary.text(), "## Critical Context\n- Read `a.ts`.\n  - It uses alphaOne.\n- Last.");
+    }
 }

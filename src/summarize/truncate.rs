@@ -34,6 +34,6 @@ impl Summarizer for Truncate {
         }
         let sources = request.selection.told.clone();
         let lines = kept.lines().map(|line| Line { text: line.to_owned(), sources: sources.clone() }).collect();
-        Ok(Summary { lines, short: text::cut::one_line(kept, 160) })
+        Ok(Summary { lines, short: text::cut::one_line(kept, 160), ..Summary::default() })
     }
 }

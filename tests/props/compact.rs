@@ -169,7 +169,7 @@ proptest! {
                 "long"
             }
             fn summarize(&self, _: &Request<'_>) -> Result<Summary, SummarizeError> {
-                Ok(Summary { lines: vec![Line { text: "a long summary ".repeat(40), sources: Vec::new() }], short: String::new() })
+                Ok(Summary { lines: vec![Line { text: "a long summary ".repeat(40), sources: Vec::new() }], ..Summary::default() })
             }
         }
         let done = not_refused(run(&job(&file.path, 1, false), &Long))?.unwrap();

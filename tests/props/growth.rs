@@ -28,7 +28,7 @@ impl Summarizer for Witness {
     fn summarize(&self, request: &Request<'_>) -> Result<Summary, SummarizeError> {
         self.told.borrow_mut().extend(ids(request.session, &request.selection.told));
         self.text.borrow_mut().push_str(&serialize(request.session, request.selection, Form::default())?);
-        Ok(Summary { lines: vec![Line { text: "so far so good".to_owned(), sources: Vec::new() }], short: String::new() })
+        Ok(Summary { lines: vec![Line { text: "so far so good".to_owned(), sources: Vec::new() }], ..Summary::default() })
     }
 }
 

@@ -41,7 +41,7 @@ impl Candidates {
 }
 
 fn item(text: String, value: u64, order: u64, sources: &[Ix]) -> Item {
-    Item { text, value, order, sources: sources.to_vec(), cost: 0 }
+    Item { text, value, order, sources: sources.to_vec(), cost: 0, spare: 0 }
 }
 
 /// A text of the session inside a line: blanks collapsed, unable to act as Markdown of ours.
@@ -186,9 +186,9 @@ fn goal(request: &Request<'_>, notes: &Notes, old: &[Old], out: &mut Candidates)
         let max = if open {
             budget * 45 / 100
         } else if newest {
-            budget * 8 / 100
+            budget * 5 / 100 + 16
         } else {
-            budget * 3 / 100 + 10
+            budget * 2 / 100 + 16
         };
         let lead = if open {
             "Open request, not answered yet"
@@ -303,7 +303,8 @@ fn unfinished(request: &Request<'_>, notes: &Notes, out: &mut Candidates) {
     let now = u64::from(notes.facts.texts.max(1));
     for (n, failure) in notes.failures.values().enumerate() {
         let shown = if failure.shown.starts_with('`') { failure.shown.clone() } else { format!("`{}`", failure.shown) };
-        let error = if failure.error.is_empty() { String::new() } else { format!(": `{}`", failure.error.replace('`', "'")) };
+        let error =
+            if failure.error.is_empty() { String::new() } else { format!(": `{}`", text::one_line(&failure.error, 140).replace('`', "'")) };
         match failure.fixed {
             None => {
                 let age = now - u64::from(failure.at).min(now);

@@ -26,15 +26,14 @@ pub(super) fn items(notes: &Notes, asked: bool, focus: &dyn Fn(&str) -> u64) -> 
     let turns = notes.turns.len().max(1) as u64;
     for (n, turn) in notes.turns.iter().enumerate() {
         let segments = segments(turn);
-        let several = segments.len() > 1;
         let last = segments.len().saturating_sub(1);
         for (k, steps) in segments.into_iter().enumerate() {
             let answer = turn.answer.as_ref().filter(|_| k == last);
-            let Some((text, mut worth, sources)) = line(notes, turn, steps, answer, (k == 0, asked), several) else { continue };
+            let Some((text, mut worth, sources)) = line(notes, turn, steps, answer, (k == 0, asked)) else { continue };
             // What happened lately matters more: the newest turn counts three times the oldest.
             worth = worth * (turns + 2 * n as u64) / turns;
             worth *= focus(&text);
-            items.push(Item { text, value: worth, order: order(n, k), sources, cost: 0 });
+            items.push(Item { text, value: worth, order: order(n, k), sources, ..Item::default() });
         }
     }
     items
@@ -65,19 +64,13 @@ fn segments(turn: &Turn) -> Vec<&[Step]> {
 
 type Told = (String, u64, Vec<Ix>);
 
-fn line(
-    notes: &Notes,
-    turn: &Turn,
-    steps: &[Step],
-    answer: Option<&(Ix, String)>,
-    (first, asked): (bool, bool),
-    several: bool,
-) -> Option<Told> {
+fn line(notes: &Notes, turn: &Turn, steps: &[Step], answer: Option<&(Ix, String)>, (first, asked): (bool, bool)) -> Option<Told> {
     let mut sources = vec![turn.entry];
     sources.extend(steps.iter().map(|s| s.entry));
     let mut parts = Vec::new();
     let mut worth = 0_u64;
-    if let Some((part, files)) = changed(notes, steps) {
+    let committed = steps.iter().any(|s| !s.commits.is_empty());
+    if let Some((part, files)) = changed(notes, steps, committed) {
         worth += 30 + 4 * files.min(12);
         parts.push(part);
     }
@@ -99,7 +92,7 @@ fn line(
         worth += 8;
         parts.push(format!("called {}", calls.join(" and ")));
     }
-    let ask = short_ask(&turn.ask, if parts.is_empty() { 110 } else { 90 });
+    let ask = short_ask(&turn.ask, if parts.is_empty() { 90 } else { 64 });
     let said = answer.map(|(entry, said)| {
         sources.push(*entry);
         said.as_str()
@@ -131,7 +124,7 @@ fn line(
             .unwrap_or_default()
     };
     let mut body = parts.join("; ");
-    if let Some(said) = said.filter(|_| !several || commits.is_empty())
+    if let Some(said) = said.filter(|_| commits.is_empty())
         && body.chars().count() < 240
     {
         body.push_str(if body.ends_with('…') { " " } else { ". " });
@@ -158,7 +151,7 @@ fn short_ask(ask: &str, chars: usize) -> Option<String> {
 }
 
 /// What files were changed, with names that they got, and how many changes there were in all.
-fn changed(notes: &Notes, steps: &[Step]) -> Option<(String, u64)> {
+fn changed(notes: &Notes, steps: &[Step], committed: bool) -> Option<(String, u64)> {
     let mut files: IndexMap<u32, Change> = IndexMap::new();
     for (file, change) in steps.iter().flat_map(|s| &s.changes) {
         let all = files.entry(*file).or_default();
@@ -178,7 +171,8 @@ fn changed(notes: &Notes, steps: &[Step]) -> Option<(String, u64)> {
         for name in change.names.iter().rev() {
             if !seen.contains(&name.as_str())
                 && !path.contains(name.as_str())
-                && seen.len() < if order.len() == 1 { NAMES_OF_ONE } else { 1 }
+                // What a commit was about its message says.
+                && seen.len() < if committed { 0 } else if order.len() == 1 { NAMES_OF_ONE } else { 1 }
             {
                 seen.push(name);
             }

@@ -47,6 +47,8 @@ pub(super) struct Fact {
     pub texts: u32,
     /// How often, over all texts.
     pub times: u32,
+    /// How often in what calls asked for or wrote.
+    pub calls: u32,
     /// In how many turns.
     pub turns: u32,
     /// The turn it was last seen in.
@@ -176,6 +178,7 @@ impl Fact {
             shape,
             texts: 0,
             times: 0,
+            calls: 0,
             turns: 0,
             turn: 0,
             place: NOWHERE,
@@ -400,7 +403,10 @@ impl Facts {
                 if !folder.is_empty() {
                     said = said.strip_prefix(folder.as_str()).unwrap_or(said);
                 }
-                said = said.strip_prefix("./").unwrap_or(said);
+                // In the text of a file it is relative to that file, and says so.
+                if home == NOWHERE {
+                    said = said.strip_prefix("./").unwrap_or(said);
+                }
                 if said.len() < 3 {
                     return;
                 }
@@ -440,6 +446,7 @@ impl Facts {
             };
             known = Some((name.at, name.text.len()));
             fact.times = fact.times.saturating_add(1);
+            fact.calls = fact.calls.saturating_add(u32::from(voice == Voice::Call));
             if fact.last != now {
                 fact.texts += 1;
                 fact.last = now;

@@ -32,7 +32,7 @@ const MOST_COMMANDS: usize = 4;
 const ORDER: u64 = 1 << 41;
 
 /// Takes the lines that are worth most until `room` is used up.
-pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
+pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) -> Map {
     let floor = chosen.left().saturating_sub(room);
     let take = |pool: &mut Pool<'_>, chosen: &mut Chosen, item: Item, share: u64| {
         let left = chosen.left().saturating_sub(floor + room * (100 - share) / 100);
@@ -70,6 +70,23 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) {
         take(pool, chosen, item, 100);
     }
     findings(pool, &mut |pool, item| take(pool, chosen, item, 100));
+    map
+}
+
+/// Takes further lines about files for the case that there is room for them.
+pub(super) fn spare(pool: &mut Pool<'_>, map: &mut Map, chosen: &mut Chosen) {
+    let mut misses = 0;
+    while misses < 6
+        && let Some(item) = map.next(pool)
+    {
+        let text = item.text.clone();
+        if chosen.take_spare(Section::Context, item.clone()) {
+            pool.tell(&text);
+            map.opened(pool, &item);
+        } else {
+            misses += 1;
+        }
+    }
 }
 
 /// Checks that were run more than once, with how they ended last.

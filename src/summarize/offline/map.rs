@@ -26,10 +26,13 @@ const BARE_LINES: usize = 3;
 const NUMBERS_A_LINE: usize = 2;
 
 /// Names of one group that are weighed against each other.
-const NAMES_WEIGHED: usize = 160;
+const NAMES_WEIGHED: usize = 240;
 
 /// Lines about one definition or command.
-const LINES_A_GROUP: u32 = 8;
+const LINES_A_GROUP: u32 = 24;
+
+/// Lines that tell lines of a file: they move with the next edit.
+const LINES_OF_LINES: u32 = 2;
 
 /// Place of these lines among those of their section.
 const ORDER: u64 = (1 << 41) + (2 << 30);
@@ -60,6 +63,10 @@ enum Key {
     Printed(u32),
     /// What the user named.
     User,
+    /// What commands named that stands in no file.
+    Commands,
+    /// What else was talked about.
+    Talk,
 }
 
 /// A line that could be taken now.
@@ -67,6 +74,8 @@ struct Draft {
     gain: u64,
     cost: u64,
     names: Vec<usize>,
+    /// For a file: what of its content the names are about, when the same line tells that.
+    with: Option<Key>,
 }
 
 impl Draft {
@@ -110,6 +119,9 @@ impl Map {
                 (Shape::Number, _) if fact.times < 2 => {}
                 (Shape::Number, NOWHERE) => {}
                 (_, NOWHERE) if fact.place != NOWHERE && recurs(pool, n) => groups.entry(Key::Printed(fact.place)).or_default().push(n),
+                (_, NOWHERE) if fact.by_user || !recurs(pool, n) => {}
+                (_, NOWHERE) if fact.in_call => groups.entry(Key::Commands).or_default().push(n),
+                (_, NOWHERE) if fact.said => groups.entry(Key::Talk).or_default().push(n),
                 (_, NOWHERE) => {}
                 (Shape::Ident | Shape::Number, _) => {
                     for (file, owner) in fact.among.iter().filter(|(file, _)| *file != NOWHERE) {
@@ -156,7 +168,7 @@ impl Map {
     }
 
     fn others(&self) -> Vec<Key> {
-        self.groups.keys().copied().filter(|key| matches!(key, Key::Printed(_) | Key::User)).collect()
+        self.groups.keys().copied().filter(|key| matches!(key, Key::Printed(_) | Key::User | Key::Commands | Key::Talk)).collect()
     }
 
     fn push(&mut self, pool: &Pool<'_>, key: Key) {
@@ -175,7 +187,9 @@ impl Map {
         if draft.names.is_empty() && inner.is_empty() {
             return None;
         }
-        let (gain, cost) = inner.iter().take(2).fold((draft.gain, draft.cost), |(gain, cost), d| (gain + d.gain, cost + d.cost));
+        // The best may be told with the file already.
+        let told = usize::from(draft.with.is_some());
+        let (gain, cost) = inner.iter().take(2).skip(told).fold((draft.gain, draft.cost), |(gain, cost), d| (gain + d.gain, cost + d.cost));
         Some((gain << 8) / cost.max(1))
     }
 
@@ -185,26 +199,35 @@ impl Map {
     }
 
     fn draft(&self, pool: &Pool<'_>, key: Key) -> Option<Draft> {
+        self.draft_within(pool, key, NAMES_A_LINE)
+    }
+
+    /// The best line of a key with at most `limit` names.
+    fn draft_within(&self, pool: &Pool<'_>, key: Key, limit: usize) -> Option<Draft> {
         let facts = &pool.notes.facts;
         let told_before = self.taken.get(&key).copied().unwrap_or(0);
-        if told_before >= LINES_A_GROUP {
+        if told_before >= if matches!(key, Key::Lines(_)) { LINES_OF_LINES } else { LINES_A_GROUP } {
             return None;
         }
         let (opening, extra, most) = match key {
-            Key::File(number) => return file_draft(pool, self.changed.get(&number).map_or(&[], Vec::as_slice), number, told_before),
-            Key::Lines(_) => ("", 24, NAMES_A_LINE),
-            Key::Inner(_, NOWHERE) | Key::Refers(_) | Key::Rest(_) | Key::User => ("", 4, NAMES_A_LINE),
-            Key::Inner(..) if told_before > 0 => ("", 8, NAMES_A_LINE),
-            Key::Inner(_, owner) => (facts.owners.get_index(owner as usize).map(|(owner, _)| &**owner)?, 8, NAMES_A_LINE - 1),
-            Key::Printed(place) => (facts.places.get_index(place as usize).map(|(shown, _)| &**shown)?, 4, NAMES_A_LINE),
+            Key::File(number) => return self.file_draft(pool, number, told_before),
+            Key::Lines(_) => ("", 24, limit),
+            Key::Inner(_, NOWHERE) | Key::Refers(_) | Key::Rest(_) | Key::User | Key::Commands | Key::Talk => ("", 4, limit),
+            Key::Inner(..) if told_before > 0 => ("", 8, limit),
+            Key::Inner(_, owner) => (facts.owners.get_index(owner as usize).map(|(owner, _)| &**owner)?, 8, limit - 1),
+            Key::Printed(place) => (facts.places.get_index(place as usize).map(|(shown, _)| &**shown)?, 4, limit),
         };
         let own = pool.find(opening);
         let names = self.groups.get(&key)?;
         // A line says what is called, what is used, or both.
         let kinds: &[Option<bool>] = if matches!(key, Key::Inner(..)) { &[None, Some(true), Some(false)] } else { &[None] };
         let drafts = kinds.iter().map(|kind| {
-            let mut draft =
-                Draft { gain: own.map_or(0, |n| pool.gain(n)), cost: LINE_COST + extra + opening.len() as u64, names: Vec::new() };
+            let mut draft = Draft {
+                gain: own.map_or(0, |n| pool.gain(n)),
+                cost: LINE_COST + extra + opening.len() as u64,
+                names: Vec::new(),
+                with: None,
+            };
             choose(pool, names, own, *kind, most, &mut draft);
             let mut kinds = draft.names.iter().filter_map(|n| pool.get(*n)).map(|worth| worth.fact.called);
             if let Some(first) = kinds.next().filter(|_| matches!(key, Key::Inner(..)))
@@ -220,9 +243,29 @@ impl Map {
             [one] => {
                 matches!(key, Key::Inner(_, owner) if owner != NOWHERE) && pool.get(*one).is_some_and(|worth| worth.fact.times >= OFTEN)
             }
-            _ => true,
+            // Numbers alone say nothing.
+            names => {
+                matches!(key, Key::Lines(_)) || names.iter().any(|n| pool.get(*n).is_some_and(|worth| worth.fact.shape != Shape::Number))
+            }
         };
         drafts.filter(tells).max_by_key(Draft::rate)
+    }
+
+    /// The line of a file. Where no definition was changed it tells with it what matters most of what is in it.
+    fn file_draft(&self, pool: &Pool<'_>, number: u32, told_before: u32) -> Option<Draft> {
+        let mut draft = file_draft(pool, self.changed.get(&number).map_or(&[], Vec::as_slice), number, told_before)?;
+        if !draft.names.is_empty() {
+            return Some(draft);
+        }
+        let inner = self.inside(number).filter(|key| matches!(key, Key::Inner(..) | Key::Refers(_)));
+        let drafts = inner.filter_map(|key| Some((key, self.draft_within(pool, key, NAMES_A_LINE - 1)?)));
+        if let Some((key, best)) = drafts.max_by_key(|(key, draft)| (draft.rate(), std::cmp::Reverse(*key))) {
+            draft.gain += best.gain;
+            draft.cost += best.cost - LINE_COST.min(best.cost) + 8;
+            draft.names = best.names;
+            draft.with = Some(key);
+        }
+        Some(draft)
     }
 
     /// The best line that is left, as an item with the names that it tells.
@@ -284,6 +327,8 @@ fn place(key: Key, told: u32) -> u64 {
         Key::Inner(number, owner) => (0, number, 3 + owner.min(16_000)),
         Key::Printed(place) => (1, place, 0),
         Key::User => (2, 0, 0),
+        Key::Commands => (2, 1, 0),
+        Key::Talk => (2, 2, 0),
     };
     ORDER + (kind << 34) + (u64::from(first) << 20) + (u64::from(second) << 4) + u64::from(told)
 }
@@ -329,10 +374,11 @@ fn file_draft(pool: &Pool<'_>, changed_names: &[usize], number: u32, told_before
     let shown = pool.shown(number)?;
     let own = pool.find(shown);
     let mut draft = Draft {
-        // That a file was changed is worth telling by itself.
-        gain: own.map_or(0, |n| pool.gain(n)) + if changed { 1_024 } else { 0 } + if file.by_user { 2_048 } else { 0 },
+        // That a file was changed is worth telling by itself, as much as a name of middling chance.
+        gain: own.map_or(0, |n| pool.gain(n)) + if changed { 300 } else { 0 } + if file.by_user { 2_048 } else { 0 },
         cost: LINE_COST + 8 + shown.len() as u64,
         names: Vec::new(),
+        with: None,
     };
     for n in changed_names.iter().copied() {
         let Some(worth) = pool.get(n).filter(|_| draft.names.len() < NAMES_OF_FILE) else { break };
@@ -348,7 +394,7 @@ fn line(pool: &Pool<'_>, key: Key, again: bool, draft: &Draft) -> Option<Item> {
     let facts = &pool.notes.facts;
     let text = match key {
         Key::File(number) => file_line(pool, number, draft)?,
-        Key::Inner(_, NOWHERE) => format!("  - It {}.", deeds(pool, &draft.names)),
+        Key::Inner(number, NOWHERE) => format!("  - It {}.", holds(pool, number, &draft.names)),
         Key::Inner(_, _) if again => format!("  - It also {}.", deeds(pool, &draft.names)),
         Key::Inner(_, owner) => {
             format!("  - {} {}.", marked(facts.owners.get_index(owner as usize)?.0), deeds(pool, &draft.names))
@@ -362,6 +408,8 @@ fn line(pool: &Pool<'_>, key: Key, again: bool, draft: &Draft) -> Option<Item> {
         }
         Key::Printed(place) => format!("- {} printed {}.", facts.places.get_index(place as usize)?.0, and(&listed(pool, &draft.names))),
         Key::User => format!("- The user named {}.", and(&listed(pool, &draft.names))),
+        Key::Commands => format!("- Commands worked on {}.", and(&listed(pool, &draft.names))),
+        Key::Talk => format!("- The talk was about {}.", and(&listed(pool, &draft.names))),
     };
     let mut sources: Vec<Ix> = draft.names.iter().filter_map(|n| pool.get(*n)).map(|worth| worth.fact.entry).collect();
     match key {
@@ -385,6 +433,21 @@ fn deeds(pool: &Pool<'_>, names: &[usize]) -> String {
     }
 }
 
+/// Ends of files that hold data or prose, sorted; what is in them is not called or used there.
+const TEXTS: &[&str] = &[
+    "cfg", "conf", "csv", "env", "ini", "json", "json5", "jsonl", "lock", "log", "md", "mdx", "rst", "toml", "tsv", "txt", "xml", "yaml",
+    "yml",
+];
+
+/// What a file does with names that stand outside of its definitions.
+fn holds(pool: &Pool<'_>, number: u32, names: &[usize]) -> String {
+    let path = pool.notes.facts.files.get_index(number as usize).map_or("", |(path, _)| path);
+    match path.rsplit_once('.') {
+        Some((_, end)) if TEXTS.binary_search(&end).is_ok() => format!("names {}", and(&listed(pool, names))),
+        _ => deeds(pool, names),
+    }
+}
+
 fn listed(pool: &Pool<'_>, names: &[usize]) -> Vec<String> {
     names.iter().filter_map(|n| pool.get(*n)).map(|worth| marked(worth.name)).collect()
 }
@@ -403,8 +466,17 @@ fn file_line(pool: &Pool<'_>, number: u32, draft: &Draft) -> Option<String> {
             parts.push(format!("{verb} {}", and(&names)));
         }
     }
-    let colon = if parts.is_empty() { "" } else { ": " };
-    Some(format!("- {} `{path}`{colon}{}.", did(fact), parts.join("; ")))
+    let did = did(fact);
+    Some(match draft.with {
+        Some(Key::Inner(number, NOWHERE)) => format!("- {did} `{path}`, which {}.", holds(pool, number, &draft.names)),
+        Some(Key::Inner(_, owner)) => {
+            let owner = marked(pool.notes.facts.owners.get_index(owner as usize)?.0);
+            format!("- {did} `{path}`, where {owner} {}.", deeds(pool, &draft.names))
+        }
+        Some(_) => format!("- {did} `{path}`, which refers to {}.", and(&listed(pool, &draft.names))),
+        None if parts.is_empty() => format!("- {did} `{path}`."),
+        None => format!("- {did} `{path}`: {}.", parts.join("; ")),
+    })
 }
 
 /// What was done with a file.

@@ -244,7 +244,7 @@ pub(super) fn is_fact_line(text: &str) -> bool {
     let file = ["Edited", "Wrote", "Read"].iter().any(|lead| text.starts_with(lead)) && text.contains('`') && text.ends_with(['.', '`']);
     let mut words = text.split(' ');
     let (first, second, third) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let deed = |word: &str| matches!(word, "calls" | "uses" | "has");
+    let deed = |word: &str| matches!(word, "calls" | "uses" | "has" | "names");
     file || text.ends_with('.')
         && (first == "It"
             && (deed(second) || second == "also" && deed(third) || text.starts_with("It refers to ") || text.starts_with(LINES))
@@ -271,14 +271,21 @@ pub(super) fn take_facts(notes: &mut Notes, text: &str, place: &mut Place) {
     }
     // It was said before, so it may be said again.
     notes.facts.take(text, Voice::Assistant, place.home, entry);
-    for part in text.split("; ") {
+    if let Some(lines) = text.strip_prefix(LINES) {
+        for line in lines.split([' ', ',', '.']) {
+            notes.facts.asked_line(line.parse().unwrap_or(0), place.home, entry);
+        }
+    } else {
+        stand(notes, text, subject, place);
+    }
+}
+
+/// Notes that the names in what was told of `subject` stand there.
+fn stand(notes: &mut Notes, told: &str, subject: &str, place: &Place) {
+    for part in told.split("; ") {
         let called = part.contains("calls ");
-        for name in part.split([' ', ',']).map(|name| name.trim_matches(['`', '.'])).filter(|name| *name != subject) {
-            if text.starts_with(LINES) {
-                notes.facts.asked_line(name.parse().unwrap_or(0), place.home, entry);
-            } else {
-                notes.facts.stand(name, place.home, place.owner, called);
-            }
+        for name in part.split([' ', ',']).map(|name| name.trim_end_matches('.').trim_matches('`')).filter(|name| *name != subject) {
+            notes.facts.stand(name, place.home, place.owner, called);
         }
     }
 }
@@ -294,6 +301,14 @@ fn file_facts(notes: &mut Notes, text: &str, place: &mut Place, entry: Ix) {
         _ => file.reads += times,
     });
     notes.facts.take(text, Voice::Assistant, place.home, entry);
+    let told = text.split_once("`, where ").or(text.split_once("`, which "));
+    if let Some((_, told)) = told {
+        let owner = if text.contains("`, where ") { told.split(' ').next() } else { None };
+        let owner = owner.map(|owner| owner.trim_matches('`'));
+        place.owner = owner.map_or(NOWHERE, |owner| notes.facts.owner(owner));
+        stand(notes, told, owner.unwrap_or_default(), place);
+        return;
+    }
     let Some((_, told)) = text.split_once("`:") else {
         // Files with nothing more to tell share a line.
         for path in words.skip(1).step_by(2) {

@@ -54,7 +54,7 @@ const SMALL: u64 = 1_000;
 /// Percent of the budget, beyond what the first lines need, that waits for files and findings while the other sections
 /// choose. Agents re-read files and go on with what is in them; measured on what sessions named after a cut, this serves them
 /// better than more of what was done.
-const FACTS_SHARE: u64 = 85;
+const FACTS_SHARE: u64 = 93;
 
 impl Summarizer for Offline {
     fn name(&self) -> &'static str {
@@ -77,7 +77,7 @@ impl Summarizer for Offline {
             if focus_words.iter().any(|word| lower.contains(word.as_str())) { 4 } else { 1 }
         };
         let mut candidates = compose::candidates(request, &mut notes, &focus);
-        let mut chosen = Chosen::new(request.purpose, request.tokenizer, request.budget);
+        let mut chosen = Chosen::new(request.purpose, request.tokenizer, request.budget, request.spare);
         // A small summary is for what was asked and what is open; files need room to be of use.
         let share = match request.purpose {
             Purpose::Handoff => FACTS_SHARE - 20,
@@ -100,14 +100,15 @@ impl Summarizer for Offline {
         let mut pool = pool::Pool::new(&notes, &kept, &focus, request.tokenizer);
         pool.tell(before);
         pool.tell(&chosen.told());
-        lines::fill(&mut pool, &mut chosen, room);
+        let mut map = lines::fill(&mut pool, &mut chosen, room);
         for section in [Section::Goal, Section::Done, Section::Decisions, Section::Context] {
             let room = chosen.left();
             chosen.fill_one(section, &mut candidates.lists, room);
         }
-        let lines = chosen.lines();
+        lines::spare(&mut pool, &mut map, &mut chosen);
+        let (lines, spare) = chosen.lines();
         let short = short(&notes, &lines);
-        Ok(Summary { lines, short })
+        Ok(Summary { lines, short, spare })
     }
 }
 
@@ -130,6 +131,9 @@ fn kept_names(request: &Request<'_>, notes: &notes::Notes) -> Result<HashSet<Str
             let text = message.text();
             names::scan(text::clip(&text, 64 << 10), |name| {
                 out.insert(notes.facts.short(name.text).to_owned());
+                if name.text.starts_with("./") {
+                    out.insert(name.text.to_owned());
+                }
             });
             for call in message.calls() {
                 names::scan(text::clip(&call.args.to_text(), 64 << 10), |name| {

@@ -301,6 +301,16 @@ pub(super) fn failing_lines(output: &str) -> String {
     lines.take(MOST_FAILING).collect::<Vec<_>>().join("\n")
 }
 
+/// Bytes at the start of a log that are looked at for the commands it echoes.
+const ECHO_BYTES: usize = 8 << 10;
+
+/// The lines by which runners of scripts print the commands that a check is made of, joined: they come again with each run.
+pub(super) fn commands_echoed(output: &str) -> String {
+    let lines = crate::text::clip(output, ECHO_BYTES).lines();
+    let echoed = lines.filter(|line| line.len() < 300 && ["> ", "$ ", "+ "].iter().any(|mark| line.starts_with(mark)));
+    echoed.take(MOST_FAILING).collect::<Vec<_>>().join("\n")
+}
+
 /// The line of an output that best says what went wrong. All of the output is looked at: compilers print the cause early,
 /// test runners late.
 pub(super) fn decisive_line(output: &str) -> Option<String> {
@@ -329,4 +339,15 @@ pub(super) fn decisive_line(output: &str) -> Option<String> {
         .map(|(_, line)| line)
         .or_else(|| output.lines().rev().map(str::trim).find(|l| l.chars().filter(|c| c.is_alphanumeric()).count() > 3))?;
     Some(crate::text::one_line(line, 220))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_a_check_echoes_are_found() {
+        let log = "\n> web@1.2.0 check\n> tsgo --noEmit\n\ntest tide::tests::high ... ok\n+ cargo fmt\n";
+        assert_eq!(commands_echoed(log), "> web@1.2.0 check\n> tsgo --noEmit\n+ cargo fmt");
+    }
 }

@@ -6,13 +6,17 @@
 
 use std::collections::HashSet;
 
-use super::facts::{Change, Fact};
+use super::facts::Fact;
 use super::names::{self, Shape};
 use super::notes::Notes;
 use crate::engine::tokens::Tokenizer;
 
 /// Parts of a name with dots or slashes that are looked up in it; a deeper path is told by its ends.
 const MOST_PARTS: usize = 8;
+
+/// Chance, in 1/4096, from which on a file is told by its whole path even where the list behind the summary has it in parts:
+/// commands take it whole, and it costs about as much as the next name would that is half as likely.
+const WHOLE_PATH: u64 = 512;
 
 /// Files that the list behind a summary names at most.
 const MOST_LISTED: usize = 20;
@@ -72,7 +76,8 @@ impl<'f> Pool<'f> {
     /// A file's path, or only its end where the list of files behind the summary has all of it.
     pub(super) fn shown(&self, number: u32) -> Option<&'f str> {
         let (path, _) = self.notes.facts.files.get_index(number as usize)?;
-        Some(if self.listed.contains(&**path) { self.notes.facts.shortest(number) } else { path })
+        let wanted = self.find(path).and_then(|n| self.names.get(n)).is_some_and(|worth| worth.value >= WHOLE_PATH);
+        Some(if self.listed.contains(&**path) && !wanted { self.notes.facts.shortest(number) } else { path })
     }
 
     /// All names, in the order in which they came up.
@@ -102,7 +107,7 @@ impl<'f> Pool<'f> {
 
     /// Notes that a text is part of the summary.
     pub(super) fn tell(&mut self, text: &str) {
-        let run = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | ':' | '@' | '~' | '$'));
+        let run = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | '\\' | ':' | '@' | '~' | '$'));
         for word in text.split(run).map(|word| word.trim_end_matches(['.', ':', '-'])).filter(|word| word.len() >= 3) {
             let told = &mut self.told;
             let mut tell = |part: &str| {
@@ -142,22 +147,23 @@ fn parts(name: &str, mut found: impl FnMut(&str)) {
     }
 }
 
-/// The chance that a name comes up again, in 1/4096. Fitted to what real sessions named in the 150 messages after a cut: it
-/// grows with how often the name stood there (to the power of 3/4) and falls with the square root of how long ago that was.
-/// Integers, so that every machine ranks alike.
+/// The chance that a name comes up again, in 1/4096. Fitted to what real sessions named in the 150 messages after a cut: the
+/// odds grow with how often the name stood there (to the power of 3/4) and in how many texts (1/2); they fall with how long
+/// ago that was (1/2), and with how often it was the agent that wrote it (3/4): what it wrote is done. Each power may be off by
+/// a quarter without a loss. Integers, so that every machine ranks alike.
 fn chance(notes: &Notes, focus: &dyn Fn(&str) -> u64, name: &str, fact: &Fact) -> u64 {
-    let times = u64::from(fact.times.clamp(1, 10_000));
+    let times = 1 + u64::from(fact.times.min(10_000));
+    let texts = 1 + u64::from(fact.texts.min(10_000));
     let age = u64::from(notes.facts.texts.saturating_sub(fact.last));
-    // 64 · times^0.75 / √(1 + age/30)
+    let written = 1 + u64::from(fact.calls.min(10_000));
+    // times^0.75 · 256, then the root of the rest, also · 256.
     let grown = ((times << 16).isqrt() * (times << 32).isqrt().isqrt()) >> 8;
-    let mut odds = ((grown << 6) * 64 / (4_096 + (age << 12) / 30).isqrt().max(1)) >> 8;
-    if fact.said {
-        odds = odds * 5 / 4;
-    }
-    if fact.by_user || fact.change > Change::Used {
+    let rest = ((texts << 32) / ((2 + age) / 2 * written * written.isqrt())).isqrt() >> 8;
+    let mut odds = grown * rest;
+    if fact.by_user {
         odds *= 2;
     }
-    let even = 128;
+    let even = 8 << 16;
     let chance = (odds << 12) / (odds + even);
     let chance = match fact.shape {
         Shape::Kebab => chance / 2,
@@ -174,11 +180,15 @@ fn is_plain(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_graphic()) && !name.contains(['`', '|', '<', '>'])
 }
 
-/// Whether a name stands between marks: where Markdown or a reader would take it for something else.
+/// Whether a name stands between marks: where Markdown, or a reader, would take it for something else. Paths and names of
+/// code are known by their shape.
 fn is_marked(name: &str) -> bool {
-    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.ends_with('_') && !name.contains("__");
-    let shaped = name.contains(['.', ':', '_']) || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
-    !(plain && shaped && !names::is_file_name(name))
+    let opens = name.strip_prefix(['~', '@', '.']).unwrap_or(name).trim_start_matches("./").trim_start_matches('/');
+    let plain = opens.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.ends_with(['_', '/']) && !name.contains("__");
+    let shaped = name.contains(['.', ':', '_', '/', '-']) || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
+    !(plain
+        && shaped
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'_' | b'/' | b'-' | b'@' | b'~' | b'$')))
 }
 
 /// A name as it stands in a line.

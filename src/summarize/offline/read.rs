@@ -332,8 +332,9 @@ impl<'r> Reader<'r> {
         let home = pending.as_ref().map_or(NOWHERE, |pending| pending.home);
         // Logs of checks name every test and every crate; what they say of failures is all that anyone goes back to.
         match &pending {
-            Some(Pending { kind: Kind::Run(command), .. }) if command.weight >= Weight::Check => {
+            Some(Pending { kind: Kind::Run(command), what, .. }) if command.weight >= Weight::Check => {
                 self.notes.facts.take(&outcome::failing_lines(&content), Voice::Result, NOWHERE, ix);
+                self.notes.facts.take_printed(&outcome::commands_echoed(&content), what, ix);
             }
             Some(pending) if home == NOWHERE && !pending.what.is_empty() => self.notes.facts.take_printed(&content, &pending.what, ix),
             _ => self.notes.facts.take(&content, Voice::Result, home, ix),

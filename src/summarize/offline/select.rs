@@ -59,7 +59,7 @@ impl Section {
             (Section::Rules, _) => 18,
             (Section::Done, Purpose::TurnPrefix) => 30,
             (Section::Done, Purpose::Handoff) => 14,
-            (Section::Done, _) => 15,
+            (Section::Done, _) => 12,
             (Section::Active, Purpose::TurnPrefix) => 25,
             (Section::Active, _) => 10,
             (Section::Blocked, Purpose::Branch) => 16,
@@ -71,6 +71,9 @@ impl Section {
         }
     }
 }
+
+/// Percent of the budget that what was done gets whatever else there is.
+const LEAST_DONE: u64 = 5;
 
 /// The order in which sections choose.
 const CHOOSING: [Section; 7] =
@@ -89,6 +92,8 @@ pub(super) struct Item {
     pub sources: Vec<Ix>,
     /// Tokens, once counted.
     pub cost: u64,
+    /// When it may be left out, how many of these were chosen before it, and it; else nothing.
+    pub spare: u64,
 }
 
 /// Order of the first item that is new; carried ones stand before it.
@@ -101,12 +106,14 @@ pub(super) struct Chosen {
     tokenizer: Tokenizer,
     budget: u64,
     used: u64,
+    /// Tokens that spare items may take, and how many there are.
+    spare: (u64, u64),
     sections: [Vec<Item>; 8],
 }
 
 impl Chosen {
-    pub(super) fn new(purpose: Purpose, tokenizer: Tokenizer, budget: u64) -> Self {
-        Chosen { purpose, tokenizer, budget, used: 0, sections: Default::default() }
+    pub(super) fn new(purpose: Purpose, tokenizer: Tokenizer, budget: u64, spare: u64) -> Self {
+        Chosen { purpose, tokenizer, budget, used: 0, spare: (spare, 0), sections: Default::default() }
     }
 
     /// Tokens that are left.
@@ -114,9 +121,9 @@ impl Chosen {
         self.budget.saturating_sub(self.used)
     }
 
-    /// Tokens of a text and its line end.
+    /// Tokens of a text and its line end, which most tokenizers take together with the full stop before it.
     pub(super) fn cost(&self, text: &str) -> u64 {
-        self.tokenizer.count(text) + 1
+        self.tokenizer.count(&format!("{text}\n"))
     }
 
     fn slot(&mut self, section: Section) -> &mut Vec<Item> {
@@ -157,12 +164,28 @@ impl Chosen {
         true
     }
 
+    /// Takes an item for the case that there is more room than `budget`. None opens a section.
+    pub(super) fn take_spare(&mut self, section: Section, mut item: Item) -> bool {
+        let cost = self.cost(&item.text);
+        let (room, known) = self.spare;
+        if cost > room || self.slot(section).is_empty() {
+            return false;
+        }
+        self.spare = (room - cost, known + 1);
+        item.spare = known + 1;
+        self.slot(section).push(item);
+        true
+    }
+
     /// Fills all sections but the context by their shares, and keeps `reserve` tokens back for the context.
     pub(super) fn fill(&mut self, candidates: &mut [(Section, Vec<Item>)], reserve: u64) {
         let keep = self.budget.saturating_sub(reserve);
         for section in CHOOSING {
             let share = self.budget * section.share(self.purpose) / 100;
-            let room = share.min(keep.saturating_sub(self.used));
+            let mut room = share.min(keep.saturating_sub(self.used));
+            if section == Section::Done {
+                room = room.max(self.budget * LEAST_DONE / 100);
+            }
             match section {
                 Section::Done | Section::Decisions => self.fill_mixed(section, candidates, room, 45),
                 _ => self.fill_one(section, candidates, room),
@@ -218,13 +241,19 @@ impl Chosen {
         told
     }
 
-    /// The lines, and as a last step the check of the whole text against the budget.
-    pub(super) fn lines(mut self) -> Vec<Line> {
+    /// The lines, and as a last step the check of the whole text against the budget; and the spare ones with their places.
+    pub(super) fn lines(mut self) -> (Vec<Line>, Vec<(usize, Line)>) {
         loop {
             let lines = self.render();
-            let text: Vec<&str> = lines.iter().map(|l| l.text.as_str()).collect();
+            let text: Vec<&str> = lines.iter().filter(|(spare, _)| *spare == 0).map(|(_, l)| l.text.as_str()).collect();
             if self.tokenizer.count(text.join("\n").trim_end()) <= self.budget || !self.drop_least() {
-                return lines;
+                let mut spare = Vec::new();
+                let mut firm = Vec::new();
+                for (at, (chosen, line)) in lines.into_iter().enumerate() {
+                    if chosen == 0 { firm.push(line) } else { spare.push((chosen, at, line)) }
+                }
+                spare.sort_by_key(|(chosen, _, _)| *chosen);
+                return (firm, spare.into_iter().map(|(_, at, line)| (at, line)).collect());
             }
         }
     }
@@ -242,7 +271,12 @@ impl Chosen {
             Section::Goal,
         ] {
             let items = self.slot(section);
-            let least = items.iter().enumerate().min_by_key(|(_, item)| (item.value, item.order)).map(|(n, _)| n);
+            let least = items
+                .iter()
+                .enumerate()
+                .filter(|(_, item)| item.spare == 0)
+                .min_by_key(|(_, item)| (item.value, item.order))
+                .map(|(n, _)| n);
             if let Some(least) = least {
                 items.remove(least);
                 return true;
@@ -251,25 +285,27 @@ impl Chosen {
         false
     }
 
-    fn render(&mut self) -> Vec<Line> {
-        let mut lines: Vec<Line> = Vec::new();
+    /// All lines; those of spare items with when they were chosen.
+    fn render(&mut self) -> Vec<(u64, Line)> {
+        let mut lines: Vec<(u64, Line)> = Vec::new();
         let mut progress = false;
         let purpose = self.purpose;
         for section in SECTIONS {
             let items = self.slot(section);
-            if items.is_empty() {
+            if items.iter().all(|item| item.spare > 0) {
                 continue;
             }
             items.sort_by(|a, b| a.order.cmp(&b.order).then_with(|| a.text.cmp(&b.text)));
             for heading in section.heading(purpose, progress) {
                 if !lines.is_empty() {
-                    lines.push(Line::default());
+                    lines.push((0, Line::default()));
                 }
-                lines.push(Line { text: heading.to_owned(), sources: Vec::new() });
+                lines.push((0, Line { text: heading.to_owned(), sources: Vec::new() }));
             }
             progress |= section.is_progress();
             for item in items.iter() {
-                lines.extend(item.text.lines().map(|text| Line { text: text.to_owned(), sources: item.sources.clone() }));
+                let line = |text: &str| (item.spare, Line { text: text.to_owned(), sources: item.sources.clone() });
+                lines.extend(item.text.lines().map(line));
             }
         }
         lines

@@ -268,7 +268,7 @@ impl Summarizer for Online<'_> {
         }
         let short = if request.purpose == Purpose::History { self.short(&text, request) } else { first_line(&text) };
         let lines = text.lines().map(|line| Line { text: line.to_owned(), sources: Vec::new() }).collect();
-        Ok(Summary { lines, short })
+        Ok(Summary { lines, short, ..Summary::default() })
     }
 
     fn sends(&self) -> bool {

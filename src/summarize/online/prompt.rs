@@ -143,6 +143,7 @@ mod tests {
             prompt: None,
             context: &[],
             budget: 777,
+            spare: 0,
             tokenizer: Tokenizer::Heuristic,
         };
         let begins = |purpose, is_update, with: &str| {

@@ -116,6 +116,7 @@ pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
         prompt: None,
         context: ask.context,
         budget: ask.budget,
+        spare: 0,
         tokenizer: TOKENIZER,
     };
     let summary = Offline.summarize(&request).unwrap();

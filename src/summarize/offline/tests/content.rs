@@ -273,9 +273,9 @@ fn a_file_is_told_by_what_was_changed_in_it() {
     b.call("2", "", "edit", r#"{"path":"src/booking.rs","oldText":"    self.from <= other.until && other.from <= self.until","newText":"    self.from < other.until && other.from < self.until"}"#);
     b.result("2", "edit", "ok", false).says("They may touch now.");
     let text = told(&b);
-    assert!(section(&text, "## Critical Context").join("\n").contains("- Edited `booking.rs`: changed `overlaps`"), "{text}");
+    assert!(section(&text, "## Critical Context").join("\n").contains("- Edited `src/booking.rs`: changed `overlaps`"), "{text}");
     let text = summary(&b, &Ask { previous: Some(&text), ..Ask::default() }).text();
-    assert!(text.contains("- Edited 2× `booking.rs`: changed `overlaps`"), "{text}");
+    assert!(text.contains("- Edited 2× `src/booking.rs`: changed `overlaps`"), "{text}");
 }
 
 #[test]
