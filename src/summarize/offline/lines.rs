@@ -60,6 +60,7 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) -> Map {
         if take(pool, chosen, item.clone(), 96) {
             map.opened(pool, &item);
         } else {
+            map.missed(&item);
             misses += 1;
         }
     }
@@ -75,6 +76,7 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) -> Map {
 
 /// Takes further lines about files for the case that there is room for them.
 pub(super) fn spare(pool: &mut Pool<'_>, map: &mut Map, chosen: &mut Chosen) {
+    map.again(pool);
     let mut misses = 0;
     while misses < 6
         && let Some(item) = map.next(pool)

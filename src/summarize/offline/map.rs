@@ -88,18 +88,23 @@ impl Draft {
 /// The choice of lines.
 pub(super) struct Map {
     groups: BTreeMap<Key, Vec<usize>>,
+    /// What commands printed in one text only, told when there is room for all that says more.
+    once: BTreeMap<Key, Vec<usize>>,
     /// Definitions that were added or changed, by file, those first that are worth most.
     changed: BTreeMap<u32, Vec<usize>>,
     heap: BinaryHeap<(u64, std::cmp::Reverse<Key>)>,
     taken: BTreeMap<Key, u32>,
+    /// What lines were about that had no room.
+    missed: Vec<Key>,
     lines: u64,
-    /// Whether what is left of the files was let in.
+    /// Whether what is left of the files and of what was printed was let in.
     loose: bool,
 }
 
 impl Map {
     pub(super) fn new(pool: &Pool<'_>) -> Map {
         let mut groups: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+        let mut once: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         let mut changed: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (n, worth) in pool.all().filter(|(_, worth)| worth.value > 0 || worth.fact.change > Change::Used) {
             let fact = worth.fact;
@@ -118,7 +123,10 @@ impl Map {
                 }
                 (Shape::Number, _) if fact.times < 2 => {}
                 (Shape::Number, NOWHERE) => {}
-                (_, NOWHERE) if fact.place != NOWHERE && recurs(pool, n) => groups.entry(Key::Printed(fact.place)).or_default().push(n),
+                (_, NOWHERE) if fact.place != NOWHERE => {
+                    let groups = if recurs(pool, n) { &mut groups } else { &mut once };
+                    groups.entry(Key::Printed(fact.place)).or_default().push(n);
+                }
                 (_, NOWHERE) if fact.by_user || !recurs(pool, n) => {}
                 (_, NOWHERE) if fact.in_call => groups.entry(Key::Commands).or_default().push(n),
                 (_, NOWHERE) if fact.said => groups.entry(Key::Talk).or_default().push(n),
@@ -152,14 +160,15 @@ impl Map {
                 groups.entry(Key::User).or_default().push(n);
             }
         }
-        for names in groups.values_mut() {
+        for names in groups.values_mut().chain(once.values_mut()) {
             names.sort_by_key(|n| std::cmp::Reverse(pool.get(*n).map_or(0, |worth| (worth.value << 8) / worth.cost)));
             names.truncate(NAMES_WEIGHED);
         }
         for names in changed.values_mut() {
             names.sort_by_key(|n| std::cmp::Reverse(pool.get(*n).map_or(0, |worth| worth.value)));
         }
-        let mut map = Map { groups, changed, heap: BinaryHeap::new(), taken: BTreeMap::new(), lines: 0, loose: false };
+        let mut map =
+            Map { groups, once, changed, heap: BinaryHeap::new(), taken: BTreeMap::new(), missed: Vec::new(), lines: 0, loose: false };
         let files: Vec<u32> = (0..u32::try_from(pool.notes.facts.files.len()).unwrap_or(0)).collect();
         for key in files.into_iter().map(Key::File).chain(map.others()) {
             map.push(pool, key);
@@ -294,6 +303,10 @@ impl Map {
                 self.push(pool, Key::Rest(number));
             }
         }
+        for (key, names) in std::mem::take(&mut self.once) {
+            self.groups.entry(key).or_default().extend(names);
+            self.push(pool, key);
+        }
         self.next(pool)
     }
 
@@ -304,7 +317,7 @@ impl Map {
 
     /// Opens what follows a line that was taken: further lines of the same group, and of a file those about what is in it.
     pub(super) fn opened(&mut self, pool: &Pool<'_>, item: &Item) {
-        let Some(key) = self.taken.iter().find(|(key, told)| place(**key, **told) == item.order).map(|(key, _)| *key) else { return };
+        let Some(key) = self.key(item) else { return };
         if let Key::File(number) = key {
             let inside: Vec<Key> = self.inside(number).collect();
             for key in inside {
@@ -313,6 +326,27 @@ impl Map {
         } else {
             self.push(pool, key);
         }
+    }
+
+    /// Takes note that a line had no room; it comes again after [`Map::again`].
+    pub(super) fn missed(&mut self, item: &Item) {
+        let Some(key) = self.key(item) else { return };
+        match self.taken.get_mut(&key) {
+            Some(told) if *told > 1 => *told -= 1,
+            _ => drop(self.taken.remove(&key)),
+        }
+        self.missed.push(key);
+    }
+
+    /// Lets lines in again that had no room.
+    pub(super) fn again(&mut self, pool: &Pool<'_>) {
+        for key in std::mem::take(&mut self.missed) {
+            self.push(pool, key);
+        }
+    }
+
+    fn key(&self, item: &Item) -> Option<Key> {
+        self.taken.iter().find(|(key, told)| place(**key, **told) == item.order).map(|(key, _)| *key)
     }
 }
 

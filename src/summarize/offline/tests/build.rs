@@ -88,11 +88,12 @@ pub(super) struct Ask<'a> {
     pub(super) focus: Option<&'a str>,
     pub(super) context: &'a [String],
     pub(super) budget: u64,
+    pub(super) spare: u64,
 }
 
 impl Default for Ask<'_> {
     fn default() -> Self {
-        Ask { purpose: Purpose::History, previous: None, focus: None, context: &[], budget: 2_000 }
+        Ask { purpose: Purpose::History, previous: None, focus: None, context: &[], budget: 2_000, spare: 0 }
     }
 }
 
@@ -116,7 +117,7 @@ pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
         prompt: None,
         context: ask.context,
         budget: ask.budget,
-        spare: 0,
+        spare: ask.spare,
         tokenizer: TOKENIZER,
     };
     let summary = Offline.summarize(&request).unwrap();

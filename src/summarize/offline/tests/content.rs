@@ -1,6 +1,6 @@
 //! What a summary says, and what it must not say.
 
-use super::build::{Ask, Build, json, section, summary, told};
+use super::build::{Ask, Build, TOKENIZER, json, section, summary, told};
 use crate::summarize::Purpose;
 use crate::summarize::offline::names;
 
@@ -28,6 +28,52 @@ fn c27_rules_of_the_user_stay_among_many_results() {
         assert!(rules.contains("“Never touch /etc/prod.”"), "{text}");
         assert!(rules.contains("“Use only pnpm, and don't add dependencies.”"), "{text}");
     }
+}
+
+/// What did not fit is not lost for the room that turns out to be there.
+#[test]
+fn room_that_comes_later_is_used_as_well_as_room_from_the_start() {
+    let mut b = Build::new();
+    b.user("Where are orders checked? Only look.");
+    for file in 0..6 {
+        let part = |n: usize| {
+            format!(
+                "{}{}",
+                ["Order", "Invoice", "Customer", "Payment", "Stock", "Parcel"][file],
+                ["Total", "State", "Ledger", "Reader", "Guard"][n]
+            )
+        };
+        let body: Vec<String> = (0..5)
+            .map(|n| {
+                format!(
+                    "export function check{0}(): void {{\n  verify{0}Now(read{0}Twice());\n  this.last{0}.push(make{0}Copy());\n}}\n",
+                    part(n)
+                )
+            })
+            .collect();
+        let id = format!("r{file}");
+        b.call(&id, "", "read", &format!(r#"{{"path":"src/part{file}.ts"}}"#)).result(&id, "read", &body.join("\n"), false);
+    }
+    b.says("They are checked in six places.");
+    let names = |text: &str| super::quality::names_in(text).len();
+    let whole = summary(&b, &Ask { budget: 1_000, ..Ask::default() }).text();
+    let mut parted = summary(&b, &Ask { budget: 420, spare: 580, ..Ask::default() });
+    let before = parted.text();
+    parted.fill(1_000 - TOKENIZER.count(&before), TOKENIZER, "");
+    let filled = parted.text();
+    assert!(TOKENIZER.count(&filled) <= 1_000, "{filled}");
+    assert!(names(&before) * 3 < names(&whole) * 2, "{before}\n{whole}");
+    assert!(names(&filled) * 10 >= names(&whole) * 9, "{} of {}\n{filled}\n{whole}", names(&filled), names(&whole));
+}
+
+#[test]
+fn what_was_printed_once_is_told_where_there_is_room() {
+    let mut b = Build::new();
+    b.user("Which handlers are there?");
+    b.bash("", "rg -n handler src/", "src/a.ts:1: registerAlphaHandler\nsrc/a.ts:9: removeBetaHandler", false);
+    b.says("There are two.");
+    let text = told(&b);
+    assert!(text.contains("printed") && text.contains("registerAlphaHandler") && text.contains("removeBetaHandler"), "{text}");
 }
 
 #[test]
