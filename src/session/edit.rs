@@ -154,10 +154,19 @@ impl<'de> serde::Deserialize<'de> for Members<'de> {
 /// Where the value of a member stands in an object's text; of equal keys the last, which readers take.
 #[must_use]
 pub fn member(object: &str, key: &str) -> Option<Range<usize>> {
-    let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(object).ok()?;
-    let value = members.get(key)?.get();
+    let value = members(object)?.get(key)?.get();
     let start = (value.as_ptr() as usize).checked_sub(object.as_ptr() as usize)?;
     Some(start..start + value.len())
+}
+
+fn members(object: &str) -> Option<BTreeMap<Cow<'_, str>, &RawValue>> {
+    serde_json::from_str(object).ok()
+}
+
+/// Whether [`member`] can look into a record: not when a key of it holds half of a surrogate pair.
+#[must_use]
+pub fn has_members(record: &str) -> bool {
+    members(record).is_some()
 }
 
 /// The same for a member of a member.

@@ -12,7 +12,7 @@ mod tree;
 use std::io;
 use std::path::Path as FsPath;
 
-use super::edit::{member, member_of};
+use super::edit::{has_members, member, member_of};
 use super::entry::{Entry, Ix};
 use super::index::Session;
 use super::problems::Code;
@@ -197,9 +197,9 @@ struct Editable<'s> {
 }
 
 impl<'s> Editable<'s> {
-    /// `None` for a record that is no UTF-8: its encoding is mended first.
+    /// `None` for a record that is no UTF-8, or has half of a surrogate pair in a key: its encoding is mended first.
     fn of(session: &'s Session, ix: Ix) -> io::Result<Option<Editable<'s>>> {
-        let record = String::from_utf8(session.read(ix)?.into_bytes()).ok();
+        let record = String::from_utf8(session.read(ix)?.into_bytes()).ok().filter(|record| has_members(record));
         Ok(record.map(|record| Editable { entry: &session[ix], id: session.id(ix).to_owned(), record }))
     }
 
@@ -311,6 +311,17 @@ mod tests {
         let (after, told) = repaired(bytes.as_bytes(), &Wanted::Named(vec![Code::DanglingParent]));
         assert_eq!(told, ["dangling-parent 5 d"]);
         assert_eq!(String::from_utf8(after).unwrap(), bytes.replace("gone", "c"));
+    }
+
+    #[test]
+    fn a_parent_cannot_be_changed_where_a_key_is_no_text() {
+        let header = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#;
+        let line = r#"{"type":"custom","id":"b","parentId":"gone","customType":"x","\ud83dx":1}"#;
+        let bytes = [header, line].join("\n") + "\n";
+        let (after, told) = repaired(bytes.as_bytes(), &Wanted::Named(vec![Code::DanglingParent]));
+        assert_eq!((after, told), (bytes.clone().into_bytes(), vec![]));
+        let (_, told) = repaired(bytes.as_bytes(), &Wanted::Named(vec![Code::LoneSurrogate, Code::DanglingParent]));
+        assert_eq!(told, ["lone-surrogate 2 b", "dangling-parent 2 b"]);
     }
 
     proptest! {
