@@ -4,4 +4,5 @@ mod build;
 mod content;
 mod quality;
 mod rounds;
+mod rules;
 mod stories;

@@ -1,11 +1,14 @@
 //! Sessions in memory, and summaries of them.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::engine::serialize::select;
 use crate::engine::tokens::Tokenizer;
 use crate::session::{Ix, Session, Source};
 use crate::summarize::offline::Offline;
+use crate::summarize::offline::pool::Pool;
+use crate::summarize::offline::read::Reader;
 use crate::summarize::{Purpose, Request, Summarizer, Summary};
 
 /// A session that is written line by line.
@@ -89,11 +92,13 @@ pub(super) struct Ask<'a> {
     pub(super) context: &'a [String],
     pub(super) budget: u64,
     pub(super) spare: u64,
+    /// How many of the last messages stay word for word.
+    pub(super) kept: usize,
 }
 
 impl Default for Ask<'_> {
     fn default() -> Self {
-        Ask { purpose: Purpose::History, previous: None, focus: None, context: &[], budget: 2_000, spare: 0 }
+        Ask { purpose: Purpose::History, previous: None, focus: None, context: &[], budget: 2_000, spare: 0, kept: 0 }
     }
 }
 
@@ -105,13 +110,14 @@ pub(super) fn summary(build: &Build, ask: &Ask<'_>) -> Summary {
 
 pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
     let messages: Vec<Ix> = session.active_path().entries.iter().copied().filter(|ix| session[*ix].is_message()).collect();
-    let selection = select(session, &session.active_path().entries, &messages).unwrap();
+    let (messages, kept) = messages.split_at(messages.len() - ask.kept);
+    let selection = select(session, &session.active_path().entries, messages).unwrap();
     let request = Request {
         session,
         selection: &selection,
         purpose: ask.purpose,
         previous: ask.previous,
-        kept: &[],
+        kept,
         turn: &[],
         focus: ask.focus,
         prompt: None,
@@ -124,6 +130,29 @@ pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
     assert!(TOKENIZER.count(&summary.text()) <= ask.budget, "{} > {}", TOKENIZER.count(&summary.text()), ask.budget);
     assert!(summary.short.chars().count() <= 200);
     summary
+}
+
+/// What is noted of a session, and its names with what each is worth.
+pub(super) fn weighed(build: &Build, then: impl FnOnce(&Pool<'_>)) {
+    let session = build.session();
+    let messages: Vec<Ix> = session.active_path().entries.iter().copied().filter(|ix| session[*ix].is_message()).collect();
+    let selection = select(&session, &messages, &messages).unwrap();
+    let request = Request {
+        session: &session,
+        selection: &selection,
+        purpose: Purpose::History,
+        previous: None,
+        kept: &[],
+        turn: &[],
+        focus: None,
+        prompt: None,
+        context: &[],
+        budget: 2_000,
+        spare: 0,
+        tokenizer: TOKENIZER,
+    };
+    let notes = Reader::new(&request, "/srv/app").read().unwrap();
+    then(&Pool::new(&notes, &HashSet::new(), &|_| 1, TOKENIZER));
 }
 
 pub(super) fn told(build: &Build) -> String {
