@@ -480,6 +480,45 @@ fn compacted() -> Vec<String> {
     talk.lines
 }
 
+/// Two thousand entries, of which an old compaction summarized most: header, the last of each setting and all that is in the
+/// context stay, and the file is whole.
+#[test]
+fn c37_the_last_of_each_setting_stays_when_old_entries_go() {
+    let setting = |kind: &str, id: &str, parent: &str, fields: Value| s::entry(kind, id, parent, fields);
+    let mut lines = vec![s::header(), s::user("u0", None, "begin")];
+    for (n, model) in ["old-model", "new-model"].into_iter().enumerate() {
+        let parent = lines.last().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned()).unwrap();
+        let ids = ["m", "t", "n", "y"].map(|kind| format!("{kind}{n}"));
+        lines.push(setting("model_change", &ids[0], &parent, json!({"provider": "anthropic", "modelId": model})));
+        lines.push(setting("thinking_level_change", &ids[1], &ids[0], json!({"thinkingLevel": "high"})));
+        lines.push(setting("session_info", &ids[2], &ids[1], json!({"name": format!("name {n}")})));
+        lines.push(setting("mode_change", &ids[3], &ids[2], json!({"mode": "plan"})));
+    }
+    let mut parent = "y1".to_owned();
+    for n in 1..1_000 {
+        let (ask, say) = (format!("u{n}"), format!("a{n}"));
+        lines.push(s::user(&ask, parent.as_str(), "go on"));
+        lines.push(answer(&say, &ask, "done"));
+        parent = say;
+        if n == 900 {
+            lines.push(s::compaction("k1", parent.as_str(), "## Goal\n- go on", "u890"));
+            parent = "k1".to_owned();
+        }
+    }
+    let run = Run::of(s::file(&lines));
+    let leaf = || run.json(&["inspect", "s.jsonl"])["leaf"].clone();
+    let (seen, end) = (context(&run), leaf());
+    repaired(&run, &["--summarized", "--dead-branches"]);
+    let left = entries(&run);
+    assert!(left.len() < 300, "{}", left.len());
+    for id in ["m1", "t1", "n1", "y1", "k1", "u890", "u999"] {
+        assert!(left.contains_key(id), "{id} went");
+    }
+    assert_eq!((&run.lines("s.jsonl")[0]["type"], leaf()), (&json!("session"), end));
+    assert_eq!((&left["m1"]["modelId"], &left["n1"]["name"]), (&json!("new-model"), &json!("name 1")));
+    assert_eq!((context(&run), check(&run)), (seen, vec![]));
+}
+
 #[test]
 fn what_a_compaction_summarized_goes_but_for_what_is_named() {
     let run = Run::of(s::file(&compacted()));
