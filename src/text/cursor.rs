@@ -5,7 +5,7 @@
 //! the time. Nothing is decoded on the way, and a long value is passed over once. Text that is not sound gives wrong places
 //! or none, never a panic.
 
-use super::json::escapes;
+use super::json::{escapes, string_body_len};
 
 /// A place in JSON text.
 #[derive(Debug, Clone)]
@@ -110,15 +110,9 @@ impl<'t> Cursor<'t> {
 
     /// Goes from the opening quote of a string behind its closing one.
     fn string(&mut self) -> Option<()> {
-        let mut at = self.at + 1;
-        loop {
-            at += memchr::memchr2(b'"', b'\\', self.text.as_bytes().get(at..)?)?;
-            if self.text.as_bytes().get(at) == Some(&b'"') {
-                self.at = at + 1;
-                return Some(());
-            }
-            at += 2;
-        }
+        let body = self.text.as_bytes().get(self.at + 1..)?;
+        self.at += string_body_len(body)? + 2;
+        Some(())
     }
 
     /// Goes from the opening bracket of an object or array behind its closing one.

@@ -127,7 +127,8 @@ fn compact_string(token: &[u8], out: &mut String) -> Option<usize> {
     Some(len + 2)
 }
 
-fn string_body_len(body: &[u8]) -> Option<usize> {
+/// Bytes before the quote that ends a string; `body` begins behind the one that opens it.
+pub(super) fn string_body_len(body: &[u8]) -> Option<usize> {
     let mut pos = 0;
     loop {
         pos += memchr::memchr2(b'"', b'\\', body.get(pos..)?)?;
@@ -227,17 +228,7 @@ impl<'a> Iterator for Pieces<'a> {
                 let raw = self.take(len);
                 return (!raw.is_empty()).then_some(Piece::Raw(raw));
             }
-            let simple = match self.rest.get(1) {
-                None => Some('\\'),
-                Some(b'n') => Some('\n'),
-                Some(b't') => Some('\t'),
-                Some(b'r') => Some('\r'),
-                Some(b'b') => Some('\u{8}'),
-                Some(b'f') => Some('\u{c}'),
-                Some(&c @ (b'"' | b'\\' | b'/')) => Some(char::from(c)),
-                Some(_) => None,
-            };
-            if let Some(c) = simple {
+            if let Some(c) = self.rest.get(1).map_or(Some('\\'), |c| simple_escape(*c)) {
                 self.take(2);
                 return Some(Piece::Char(c));
             }
@@ -267,28 +258,33 @@ pub(super) fn escapes(raw: &str) -> impl Iterator<Item = (Range<usize>, char)> {
     std::iter::from_fn(move || {
         loop {
             let at = from + memchr::memchr(b'\\', bytes.get(from..)?)?;
-            let simple = match bytes.get(at + 1)? {
-                b'n' => '\n',
-                b't' => '\t',
-                b'r' => '\r',
-                b'b' => '\u{8}',
-                b'f' => '\u{c}',
-                &c @ (b'"' | b'\\' | b'/') => char::from(c),
-                _ => {
-                    let mut pieces = Pieces::new(bytes.get(at..)?);
-                    from = at + 1;
-                    let c = match pieces.next()? {
-                        Piece::Char(c) => c,
-                        Piece::Lone(_) => REPLACEMENT,
-                        Piece::Raw(_) => continue,
-                    };
-                    from = bytes.len() - pieces.rest.len();
-                    return Some((at..from, c));
-                }
+            if let Some(c) = simple_escape(*bytes.get(at + 1)?) {
+                from = at + 2;
+                return Some((at..from, c));
+            }
+            let mut pieces = Pieces::new(bytes.get(at..)?);
+            from = at + 1;
+            let c = match pieces.next()? {
+                Piece::Char(c) => c,
+                Piece::Lone(_) => REPLACEMENT,
+                Piece::Raw(_) => continue,
             };
-            from = at + 2;
-            return Some((at..from, simple));
+            from = bytes.len() - pieces.rest.len();
+            return Some((at..from, c));
         }
+    })
+}
+
+/// What a backslash and one character stand for.
+fn simple_escape(escaped: u8) -> Option<char> {
+    Some(match escaped {
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'"' | b'\\' | b'/' => char::from(escaped),
+        _ => return None,
     })
 }
 
