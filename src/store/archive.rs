@@ -512,7 +512,7 @@ impl Read for Section<'_> {
 }
 
 /// Hands all bytes of a reader on, piece by piece, and counts them.
-fn pour(from: &mut dyn Read, to: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<u64> {
+pub(super) fn pour(from: &mut dyn Read, to: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<u64> {
     let mut buffer = vec![0; PIECE];
     let mut total = 0;
     loop {

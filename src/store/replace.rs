@@ -9,7 +9,7 @@
 //! A program that takes no lock (pi) can still append between the comparison and the rename. What it wrote is then in the
 //! file that has just lost its name, and is appended to the new one, as if it had come a moment later.
 
-use super::archive::{Plan, Reference, Staged, Staging, digest_of};
+use super::archive::{Plan, Reference, Staged, Staging, digest_of, pour};
 use super::fault::{self, Inherited, Step};
 use super::fingerprint::{Fingerprint, HEAD, State, is_title_slot};
 use super::temp::{self, TempFile};
@@ -212,19 +212,11 @@ fn stage(
     fault::at(Step::SessionRead).map_err(reading())?;
     let mut again = paths::open_real(temp.path(), OFlags::RDONLY, Mode::empty()).map_err(reading())?;
     let mut read = Sums::default();
-    let mut buffer = vec![0; PIECE];
-    let mut bytes = 0;
-    loop {
-        match again.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n) => {
-                read.update(buffer.get(..n).unwrap_or_default());
-                bytes += n as u64;
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(reading()(e)),
-        }
-    }
+    let bytes = pour(&mut again, &mut |piece| {
+        read.update(piece);
+        Ok(())
+    })
+    .map_err(reading())?;
     if read.all() != written {
         return Err(StoreError::Unsound { path: path.to_owned(), what: "other bytes than were written".to_owned() });
     }
