@@ -30,10 +30,8 @@ impl Places {
     }
 }
 
-/// What a walk comes by in the content of a message, as it is written.
+/// What stands in the content of a message, as it is written.
 pub(crate) enum Part<'l> {
-    /// A content or a message begins; of equal keys the last counts, so what came before does not.
-    Begin,
     /// The content is a text: what stands between its quotes.
     Text(&'l str),
     /// A block: its type and its text, each between its quotes, where they are strings.
@@ -41,12 +39,21 @@ pub(crate) enum Part<'l> {
 }
 
 fn quick(line: &str) -> Option<Places> {
-    walk(line, &mut |_| Some(()))?
+    let found = content_of(line, |cursor| blocks(cursor, &mut |_| Some(())))?;
+    found.map(|Content { message, content, read: images }| Places { message, content, images })
 }
 
-/// The places in one walk through a line that is sound JSON, which shows `see` what is there; none when the line holds no
-/// message with a content. `None` when it takes a reader that decodes to tell, or `see` says so.
-pub(crate) fn walk<'l>(line: &'l str, see: &mut dyn FnMut(Part<'l>) -> Option<()>) -> Option<Option<Places>> {
+/// The content of the message in a line, and what was read of it.
+pub(crate) struct Content<T> {
+    pub(crate) message: Range<usize>,
+    pub(crate) content: Range<usize>,
+    pub(crate) read: T,
+}
+
+/// Walks through a line that is sound JSON to the content of its message, which `read` passes over; of equal keys the last
+/// counts. None when the line holds no message with a content; `None` when it takes a reader that decodes to tell, or `read`
+/// says so.
+pub(crate) fn content_of<'l, T>(line: &'l str, mut read: impl FnMut(&mut Cursor<'l>) -> Option<T>) -> Option<Option<Content<T>>> {
     let mut cursor = Cursor::new(line);
     if !cursor.object()? {
         return None;
@@ -57,7 +64,6 @@ pub(crate) fn walk<'l>(line: &'l str, see: &mut dyn FnMut(Part<'l>) -> Option<()
             cursor.value()?;
             continue;
         }
-        see(Part::Begin)?;
         cursor.peek()?;
         let start = cursor.at();
         if !cursor.object()? {
@@ -69,21 +75,20 @@ pub(crate) fn walk<'l>(line: &'l str, see: &mut dyn FnMut(Part<'l>) -> Option<()
                 cursor.value()?;
                 continue;
             }
-            see(Part::Begin)?;
             cursor.peek()?;
             let start = cursor.at();
-            let images = blocks(&mut cursor, see)?;
-            content = Some((start..cursor.at(), images));
+            let read = read(&mut cursor)?;
+            content = Some((start..cursor.at(), read));
         }
         let message = start..cursor.at();
-        found = content.map(|(content, images)| Places { message, content, images });
+        found = content.map(|(content, read)| Content { message, content, read });
     }
     // What follows a record on its line is no part of it.
     if cursor.peek().is_some() { None } else { Some(found) }
 }
 
-/// Passes over a content, and tells whether one of its blocks may be an image.
-fn blocks<'l>(cursor: &mut Cursor<'l>, see: &mut dyn FnMut(Part<'l>) -> Option<()>) -> Option<bool> {
+/// Passes over a content and shows `see` its parts; tells whether one of its blocks may be an image.
+pub(crate) fn blocks<'l>(cursor: &mut Cursor<'l>, see: &mut dyn FnMut(Part<'l>) -> Option<()>) -> Option<bool> {
     if !cursor.array()? {
         if let Some(text) = unquoted(cursor.value()?) {
             see(Part::Text(text))?;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use crate::engine::files::{has_scheme, split_selector};
+use crate::session::places::content_of;
 use crate::session::{Block, Ix, Json, Message, Role, Session, Sym};
 use crate::text::cursor::{Cursor, decode, unquoted};
 
@@ -74,37 +75,18 @@ fn decoded(message: &Message<'_>) -> Vec<(String, CallFacts)> {
 
 /// The same from a line that is sound JSON, without decoding what the calls write; `None` when it takes a decoded record.
 fn walked(line: &str) -> Option<Vec<(String, CallFacts)>> {
-    let mut cursor = Cursor::new(line);
-    let mut calls = Vec::new();
-    if !cursor.object()? {
-        return None;
-    }
-    while let Some(key) = cursor.key()? {
-        if key != "message" {
+    let found = content_of(line, |cursor| {
+        let mut calls = Vec::new();
+        if !cursor.array()? {
             cursor.value()?;
-            continue;
+            return Some(calls);
         }
-        // Of equal keys the last counts.
-        calls.clear();
-        if !cursor.object()? {
-            return None;
+        while cursor.item()? {
+            calls.extend(block(cursor)?);
         }
-        while let Some(key) = cursor.key()? {
-            if key != "content" {
-                cursor.value()?;
-                continue;
-            }
-            calls.clear();
-            if !cursor.array()? {
-                cursor.value()?;
-                continue;
-            }
-            while cursor.item()? {
-                calls.extend(block(&mut cursor)?);
-            }
-        }
-    }
-    Some(calls)
+        Some(calls)
+    })?;
+    Some(found.map_or_else(Vec::new, |found| found.read))
 }
 
 /// The call that a block is, if it is one.

@@ -4,7 +4,7 @@
 //! takes longer than everything else that pruning does.
 
 use super::{IMAGE_TOKENS, Tokenizer};
-use crate::session::places::{Part, Places, walk};
+use crate::session::places::{Content, Part, Places, blocks, content_of};
 use crate::text::cursor::{decode, decoded_len};
 
 /// Tokens of the tool result in a line, which is sound JSON, and the places of its parts; `text` is room for decoding. `None`
@@ -18,21 +18,26 @@ pub(super) fn of_result(tokenizer: Tokenizer, line: &str, text: &mut String) -> 
         }
         _ => tokenizer.count(raw),
     };
-    let mut tokens = 0;
-    let places = walk(line, &mut |part| {
-        match part {
-            Part::Begin => tokens = 0,
-            Part::Text(text) => tokens += count(text),
-            Part::Block { kind: Some("text"), text } => tokens += text.map_or(0, &mut count),
-            Part::Block { kind: Some("image"), .. } => tokens += IMAGE_TOKENS,
-            // Blocks that results do not have.
-            Part::Block { kind: Some("thinking" | "redactedThinking" | "toolCall"), .. } => return None,
-            Part::Block { kind: Some(kind), .. } if kind.contains('\\') => return None,
-            Part::Block { .. } => {}
-        }
-        Some(())
+    let found = content_of(line, |cursor| {
+        let mut tokens = 0;
+        let images = blocks(cursor, &mut |part| {
+            tokens += match part {
+                Part::Text(text) => count(text),
+                Part::Block { kind: Some("text"), text } => text.map_or(0, &mut count),
+                Part::Block { kind: Some("image"), .. } => IMAGE_TOKENS,
+                // Blocks that results do not have.
+                Part::Block { kind: Some("thinking" | "redactedThinking" | "toolCall"), .. } => return None,
+                Part::Block { kind: Some(kind), .. } if kind.contains('\\') => return None,
+                Part::Block { .. } => 0,
+            };
+            Some(())
+        })?;
+        Some((tokens, images))
     })?;
-    Some((tokens, places))
+    Some(match found {
+        Some(Content { message, content, read: (tokens, images) }) => (tokens, Some(Places { message, content, images })),
+        None => (0, None),
+    })
 }
 
 #[cfg(test)]
