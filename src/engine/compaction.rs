@@ -335,7 +335,7 @@ pub fn entry(session: &Session, plan: &Plan, draft: &Draft, stamp: Stamp<'_>) ->
         put("shortSummary", Redactor::secrets().redact(draft.short()).text.into());
     }
     put("firstKeptEntryId", first_kept.into());
-    put("tokensBefore", plan.estimate.reported.unwrap_or(plan.estimate.context).into());
+    put("tokensBefore", plan.estimate.before().into());
     if let Some(tokens) = stamp.tokens_after {
         put("tokensAfter", tokens.into());
     }

@@ -34,6 +34,14 @@ pub struct Estimate {
     pub context: u64,
 }
 
+impl Estimate {
+    /// Tokens of the context as an agent knows them: what was reported, else what is estimated.
+    #[must_use]
+    pub fn before(&self) -> u64 {
+        self.reported.unwrap_or(self.context)
+    }
+}
+
 /// Position on the path from which usage counts: after the latest compaction, reset, context edit, or rewrite of ours.
 ///
 /// An answer before it reported a context that no longer exists; taken at its word, a session that was just compacted would

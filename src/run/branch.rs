@@ -224,17 +224,13 @@ fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to)
     if plan.messages.is_empty() || plan.selection.told.is_empty() {
         return Ok((done, None));
     }
-    let mut given = None;
-    if !dry_run {
-        let name = job.input.name();
-        let asking =
-            Asking { session, path: &name, reason: "manual", will_retry: false, strategy: "branch-summary", focus: job.focus.as_deref() };
-        let answer = asking.before_tree(plan, (from, to), services)?;
-        if answer.cancel {
-            done.cancelled = true;
-            return Ok((done, None));
-        }
-        given = answer.summary;
+    let name = job.input.name();
+    let (reason, strategy, focus) = ("manual", "branch-summary", job.focus.as_deref());
+    let asking = Asking { session, path: &name, reason, will_retry: false, strategy, focus, dry_run };
+    let answer = asking.before_tree(plan, (from, to), services)?;
+    if answer.cancel {
+        done.cancelled = true;
+        return Ok((done, None));
     }
     if dry_run && services.summarizer.sends() {
         done.unknown = true;
@@ -256,7 +252,7 @@ fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to)
         spare: 0,
         tokenizer: job.tokenizer,
     };
-    let (summary, extra) = match given {
+    let (summary, extra) = match answer.summary {
         Some(given) => hooked::given_branch(given),
         None => {
             let before = services.summarizer.account();

@@ -72,36 +72,27 @@ pub(super) fn attempt(
     let mut selection = select(session, path, &messages)?;
     selection.covered = covered.into_iter().filter(|ix| selection.told.contains(ix)).collect();
     receipt.warnings.extend(warnings);
-    receipt.counted.0 = Some(estimate.counted.tokens);
-    receipt.tokens.0 = Some(estimate.reported.unwrap_or(estimate.context));
-    receipt.estimated = estimate.counted.estimated;
+    receipt.estimate(&estimate);
     receipt.summarized_messages = messages.len();
-    receipt.dropped = selection.left_out.iter().map(|(ix, why)| (session.id(*ix).to_owned(), *why)).collect();
+    receipt.drop(session, &selection.left_out);
     receipt.summarizer = Some(services.summarizer.name());
     if selection.told.is_empty() && previous.is_none() {
         return Ok(Tried::NoDocument);
     }
     let touched = files::of_compaction(session, context.compaction, &messages)?;
     let name = job.input.name();
-    let asking = Asking {
-        session,
-        path: &name,
-        reason: receipt.trigger.unwrap_or("manual"),
-        will_retry: receipt.will_retry,
-        strategy: receipt.strategy,
-        focus: job.focus.as_deref(),
-    };
+    let asking = Asking::of(job, session, &name, &receipt);
     let preparation = || {
         asking.whole(&WholeHistory {
             path,
             told: &selection,
             kept: Vec::new(),
-            tokens_before: estimate.reported.unwrap_or(estimate.context),
+            tokens_before: estimate.before(),
             previous: previous.as_deref(),
             files: touched.clone(),
         })
     };
-    let verdict = if receipt.dry_run { Verdict::GoOn } else { asking.before_compact(preparation, services)? };
+    let verdict = asking.before_compact(preparation, services)?;
     if let Verdict::Cancel = verdict {
         receipt.cancelled();
         return Ok(Tried::Done(Box::new(Done::without_plan(receipt, session.clone()))));
@@ -115,7 +106,7 @@ pub(super) fn attempt(
     (services.progress)("summarizing");
     test_delay();
     let asked = match &verdict {
-        Verdict::GoOn if !receipt.dry_run => asking.compacting(preparation, services)?,
+        Verdict::GoOn => asking.compacting(preparation, services)?,
         _ => Compacting::default(),
     };
     let lines = masked_lines(&[job.context.as_slice(), &asked.context].concat());

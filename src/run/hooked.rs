@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::compact::CompactJob;
+use super::receipt::Receipt;
 use super::{RunError, Services};
 use crate::engine::branch::BranchPlan;
 use crate::engine::compaction::{Draft, Extra, Plan};
@@ -26,9 +28,21 @@ pub(super) struct Asking<'a> {
     pub(super) will_retry: bool,
     pub(super) strategy: &'a str,
     pub(super) focus: Option<&'a str>,
+    /// No hook is asked anything.
+    pub(super) dry_run: bool,
 }
 
-impl Asking<'_> {
+impl<'a> Asking<'a> {
+    /// About a compaction, whatever its strategy, as far as its receipt tells.
+    pub(super) fn of(job: &'a CompactJob, session: &'a Session, path: &'a str, receipt: &Receipt) -> Asking<'a> {
+        let Receipt { trigger, will_retry, strategy, dry_run, .. } = *receipt;
+        Asking { session, path, reason: trigger.unwrap_or("manual"), will_retry, strategy, focus: job.focus.as_deref(), dry_run }
+    }
+
+    fn asks(&self, event: Event, services: &Services<'_>) -> bool {
+        !self.dry_run && services.hooks.has(event)
+    }
+
     fn head(&self, event: Event) -> Result<Map<String, Value>, RunError> {
         let header = self.session.header()?;
         let masked = |text: &str| Redactor::secrets().redact(text).text.into_owned();
@@ -62,7 +76,7 @@ impl Asking<'_> {
             "isSplitTurn": plan.cut.turn_start.is_some(),
             "messagesToSummarize": self.ids(&plan.history.told), "turnPrefixMessages": self.ids(&plan.prefix.told),
             "keptMessages": self.ids(&plan.kept),
-            "tokensBefore": plan.estimate.reported.unwrap_or(plan.estimate.context),
+            "tokensBefore": plan.estimate.before(),
             "previousSummary": plan.previous.as_ref().map(|p| Redactor::secrets().redact(&p.summary).text.into_owned()),
             "fileOps": {"read": plan.files.only_read(), "modified": plan.files.changed()},
             "conversation": told(&plan.history)?, "turnPrefix": told(&plan.prefix)?,
@@ -88,7 +102,7 @@ impl Asking<'_> {
         preparation: impl FnOnce() -> Result<Value, RunError>,
         services: &Services<'_>,
     ) -> Result<Verdict, RunError> {
-        if !services.hooks.has(Event::BeforeCompact) {
+        if !self.asks(Event::BeforeCompact, services) {
             return Ok(Verdict::GoOn);
         }
         let mut payload = self.head(Event::BeforeCompact)?;
@@ -107,7 +121,7 @@ impl Asking<'_> {
         preparation: impl FnOnce() -> Result<Value, RunError>,
         services: &Services<'_>,
     ) -> Result<Compacting, RunError> {
-        if !services.hooks.has(Event::Compacting) {
+        if !self.asks(Event::Compacting, services) {
             return Ok(Compacting::default());
         }
         let mut payload = self.head(Event::Compacting)?;
@@ -117,7 +131,7 @@ impl Asking<'_> {
 
     /// Asks before the summary of a branch.
     pub(super) fn before_tree(&self, plan: &BranchPlan, ends: (Ix, Ix), services: &Services<'_>) -> Result<BeforeTree, RunError> {
-        if !services.hooks.has(Event::BeforeTree) {
+        if !self.asks(Event::BeforeTree, services) {
             return Ok(BeforeTree::default());
         }
         let mut payload = self.head(Event::BeforeTree)?;

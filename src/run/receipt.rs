@@ -7,7 +7,8 @@ use super::snapcompact::FramesReport;
 use crate::engine::compaction::{self, Extra, Plan};
 use crate::engine::serialize::LeftOut;
 use crate::engine::trigger::Promoted;
-use crate::session::Session;
+use crate::engine::usage::Estimate;
+use crate::session::{Ix, Session};
 use crate::summarize::Account;
 
 /// What was done.
@@ -146,10 +147,20 @@ impl Receipt {
         self.warnings.extend(plan.previous.as_ref().and_then(|previous| previous.warning.clone()));
         self.summarized_messages = plan.history.told.len() + plan.prefix.told.len() + dropped.len();
         self.kept_messages = plan.kept.len();
-        self.dropped = dropped.into_iter().map(|(ix, why)| (session.id(ix).to_owned(), why)).collect();
-        self.counted.0 = Some(plan.estimate.counted.tokens);
-        self.tokens.0 = Some(plan.estimate.reported.unwrap_or(plan.estimate.context));
-        self.estimated = plan.estimate.counted.estimated;
+        self.drop(session, &dropped);
+        self.estimate(&plan.estimate);
+    }
+
+    /// Takes down what is left out of the text for the summarizer, and why.
+    pub(super) fn drop(&mut self, session: &Session, left_out: &[(Ix, LeftOut)]) {
+        self.dropped = left_out.iter().map(|(ix, why)| (session.id(*ix).to_owned(), *why)).collect();
+    }
+
+    /// Takes down the tokens of the context before.
+    pub(super) fn estimate(&mut self, estimate: &Estimate) {
+        self.counted.0 = Some(estimate.counted.tokens);
+        self.tokens.0 = Some(estimate.before());
+        self.estimated = estimate.counted.estimated;
     }
 
     /// Takes down who made the words, when `asked` was asked for them.

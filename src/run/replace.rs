@@ -70,37 +70,28 @@ pub(super) fn attempt(
     let plan = plan.map_err(|over| RunError::OverLimit { what: "what has to stay has", tokens: over.retained, limit })?;
 
     receipt.summarizer = Some(services.summarizer.name());
-    receipt.counted.0 = Some(plan.estimate.counted.tokens);
-    receipt.tokens.0 = Some(plan.estimate.reported.unwrap_or(plan.estimate.context));
-    receipt.estimated = plan.estimate.counted.estimated;
+    receipt.estimate(&plan.estimate);
     receipt.summarized_messages = plan.input.told.len() + plan.dropped.len();
     receipt.kept_messages = plan.retained.len();
-    receipt.dropped = plan.dropped.iter().map(|(ix, why)| (session.id(*ix).to_owned(), *why)).collect();
+    receipt.drop(session, &plan.dropped);
     receipt.warnings.extend(plan.warnings.iter().cloned());
     receipt.action = Action::Compacted;
     if silent {
         return Ok(Some(Done::without_plan(receipt, session.clone())));
     }
     let name = job.input.name();
-    let asking = Asking {
-        session,
-        path: &name,
-        reason: receipt.trigger.unwrap_or("manual"),
-        will_retry: receipt.will_retry,
-        strategy: receipt.strategy,
-        focus: job.focus.as_deref(),
-    };
+    let asking = Asking::of(job, session, &name, &receipt);
     let preparation = || {
         asking.whole(&WholeHistory {
             path: &plan.path,
             told: &plan.input,
             kept: plan.retained.iter().map(|item| item.entry).collect(),
-            tokens_before: plan.estimate.reported.unwrap_or(plan.estimate.context),
+            tokens_before: plan.estimate.before(),
             previous: plan.previous.as_deref(),
             files: Files::default(),
         })
     };
-    let verdict = if receipt.dry_run { Verdict::GoOn } else { asking.before_compact(preparation, services)? };
+    let verdict = asking.before_compact(preparation, services)?;
     (services.progress)("summarizing");
     test_delay();
     let mut given_extra = None;
@@ -117,7 +108,7 @@ pub(super) fn attempt(
             summary
         }
         Verdict::GoOn => {
-            let asked = if receipt.dry_run { Compacting::default() } else { asking.compacting(preparation, services)? };
+            let asked = asking.compacting(preparation, services)?;
             words(job, services, session, &plan, &asked)?
         }
     };

@@ -2,7 +2,7 @@
 
 use super::job::CompactJob;
 use crate::engine::compaction::{Draft, Extra, Plan};
-use crate::hooks::{Compacting, Given};
+use crate::hooks::Given;
 use crate::models::Facts;
 use crate::run::framing::print;
 use crate::run::hooked::{self, Asking};
@@ -66,7 +66,7 @@ pub(super) fn draft(
         receipt.frames = Some(printed.report);
         return Ok(Some(Made { draft: printed.draft, message: printed.message, pictures: printed.pictures }));
     }
-    let asked = if receipt.dry_run { Compacting::default() } else { asking.compacting(|| asking.preparation(plan), services)? };
+    let asked = asking.compacting(|| asking.preparation(plan), services)?;
     let context = [job.context.as_slice(), &asked.context].concat();
     let words_of = Words {
         tokenizer: job.tokenizer,

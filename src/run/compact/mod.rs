@@ -194,11 +194,9 @@ fn append_compaction(
         Strategy::Snapcompact(frames) => framing(session, entries, frames, job.focus.as_deref(), &mut receipt)?,
         _ => None,
     };
-    let strategy = receipt.strategy;
-    let asking =
-        Asking { session, path: &name, reason: reason.name(), will_retry: receipt.will_retry, strategy, focus: job.focus.as_deref() };
+    let asking = Asking::of(job, session, &name, &receipt);
     let mut given = None;
-    if job.strategy != Strategy::Off && !dry {
+    if job.strategy != Strategy::Off {
         match asking.before_compact(|| asking.preparation(&plan), services)? {
             Verdict::GoOn => {}
             Verdict::Given(answer) => {
