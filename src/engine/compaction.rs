@@ -9,6 +9,7 @@ use super::files::{self, Files};
 use super::serialize::{LeftOut, Selection, select};
 use super::tokens::{Counter, Tokenizer};
 use super::usage::{self, Estimate};
+use super::window::OPENAI_REPLAY;
 use crate::frames::archive::{read_frame, text_of};
 use crate::session::frames::{self, Archive, plain};
 use crate::session::{Context, Ix, Json, Kind, Role, Session, unix_ms};
@@ -50,7 +51,7 @@ pub struct Previous {
 }
 
 /// Payloads that a new text summary supersedes: a provider's own replay, and frames, which are folded into the text.
-const SUPERSEDED: &[&str] = &["openaiRemoteCompaction", "anthropicCompaction", "snapcompact"];
+const SUPERSEDED: &[&str] = &[OPENAI_REPLAY, "anthropicCompaction", "snapcompact"];
 
 /// Plans the compaction of a path.
 ///

@@ -44,13 +44,16 @@ pub fn window(session: &Session, path: &[Ix]) -> io::Result<Window> {
     Ok(Window { start: start.max(after_reset), previous: Some(compaction), nothing_new })
 }
 
+/// Where an entry keeps what OpenAI replays in place of what was summarized; the agents look for it there.
+pub const OPENAI_REPLAY: &str = "openaiRemoteCompaction";
+
 /// Whether a compaction carries a payload that the provider replays; if so, the entry through which it does.
 fn provider_replay(session: &Session, compaction: Ix) -> io::Result<Option<Option<String>>> {
     debug_assert_eq!(session[compaction].kind, Kind::Compaction);
     let payload = session.read(compaction)?;
     let text = payload.text();
     let record = Json::parse(&text).unwrap_or(Json::Null);
-    if !record.get("preserveData").get("openaiRemoteCompaction").is_some() {
+    if !record.get("preserveData").get(OPENAI_REPLAY).is_some() {
         return Ok(None);
     }
     Ok(Some(record.get("providerReplayThroughEntryId").str().map(str::to_owned)))

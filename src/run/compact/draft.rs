@@ -2,6 +2,7 @@
 
 use super::job::CompactJob;
 use crate::engine::compaction::{Draft, Extra, Plan};
+use crate::engine::window::OPENAI_REPLAY;
 use crate::hooks::Given;
 use crate::models::Facts;
 use crate::run::framing::print;
@@ -27,9 +28,6 @@ pub(super) struct Made {
     /// The new frames.
     pub(super) pictures: Vec<crate::frames::render::Picture>,
 }
-
-/// The payload that a provider replays in place of what was summarized.
-const REPLAYED: &str = "openaiRemoteCompaction";
 
 /// Makes what the entry of a plan says. `None` in a dry run in which only a provider could tell.
 pub(super) fn draft(
@@ -78,7 +76,7 @@ pub(super) fn draft(
     let draft = words(session, plan, services.summarizer, &words_of)?;
     let account = services.summarizer.account();
     receipt.made_by(services.summarizer.name(), &account);
-    let replay_through = account.preserve.contains_key(REPLAYED).then(|| plan.cut.first_kept.checked_sub(1)).flatten();
+    let replay_through = account.preserve.contains_key(OPENAI_REPLAY).then(|| plan.cut.first_kept.checked_sub(1)).flatten();
     let replay_through = replay_through.and_then(|at| plan.path.get(at)).map(|ix| session.id(*ix).to_owned());
     let mut extra = Extra { replay_through, ..extra_of(account) };
     extra.preserve.extend(asked.preserve_data);

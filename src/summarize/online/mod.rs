@@ -32,6 +32,7 @@ use super::choice::{Kind, LEAST_INPUT};
 use super::offline::Offline;
 use super::{Account, Line, Purpose, Request, SummarizeError, Summarizer, Summary};
 use crate::engine::serialize::{Form, Selection};
+use crate::engine::window::OPENAI_REPLAY;
 use crate::process;
 use crate::session::{Ix, Session};
 use crate::text;
@@ -153,18 +154,26 @@ impl<'a> Online<'a> {
             return Ok(provider.without_key(&text));
         }
         let model = choice.model.as_deref().unwrap_or_default();
-        let ask = || Ask { model, system, messages: vec![wire::user(user)], tools: Vec::new(), most };
-        match choice.kind {
-            Kind::Endpoint => {
-                let url = choice.endpoint.clone().unwrap_or_default();
-                self.post(url, &json!({"systemPrompt": system, "prompt": user, "maxTokens": most}), tokens, wire::endpoint_words)
-            }
-            Kind::Anthropic => self.post(provider.url("/messages"), &wire::anthropic_body(&ask()), tokens, wire::anthropic_words),
-            _ => {
-                let body = wire::openai_body(&ask(), provider.is_openai());
-                self.post(provider.url("/chat/completions"), &body, tokens, wire::openai_words)
-            }
+        if choice.kind == Kind::Endpoint {
+            let url = choice.endpoint.clone().unwrap_or_default();
+            return self.post(url, &json!({"systemPrompt": system, "prompt": user, "maxTokens": most}), tokens, wire::endpoint_words);
         }
+        let ask = Ask { model, system, messages: vec![wire::user(user)], tools: Vec::new(), most };
+        self.talk(&self.talk_body(&ask), tokens)
+    }
+
+    /// The body of a conversation as Anthropic or OpenAI takes it; its messages and tools are in that form already.
+    fn talk_body(&self, ask: &Ask<'_>) -> Value {
+        if self.kind() == Kind::Anthropic { wire::anthropic_body(ask) } else { wire::openai_body(ask, self.provider.is_openai()) }
+    }
+
+    /// Sends such a body and reads the answer.
+    fn talk(&self, body: &Value, tokens: u64) -> Result<String, OnlineError> {
+        let (path, read): (_, wire::Read) = match self.kind() {
+            Kind::Anthropic => ("/messages", wire::anthropic_words),
+            _ => ("/chat/completions", wire::openai_words),
+        };
+        self.post(self.provider.url(path), body, tokens, read)
     }
 
     /// A request with this body, in which no key stands that a session may hold.
@@ -240,7 +249,7 @@ impl Summarizer for Online<'_> {
                     self.compacts.set(false);
                     (self.say)(&format!("{error}; chat completions of the same model take over"));
                     let mut account = self.account.borrow_mut();
-                    account.preserve.remove(whole::REPLAYED);
+                    account.preserve.remove(OPENAI_REPLAY);
                     account.fell_back = Some((Kind::Openai.name(), error.to_string()));
                 }
                 Err(error) => return Err(error),

@@ -7,12 +7,10 @@ use super::native::{self, Turn};
 use super::wire::Ask;
 use super::{Online, OnlineError, THINKING_ROOM, answer, prompt, wire};
 use crate::engine::serialize::RESULT_CHARS;
+use crate::engine::window::OPENAI_REPLAY;
 use crate::session::Ix;
 use crate::summarize::choice::Kind;
 use crate::summarize::{Purpose, Request, SummarizeError};
-
-/// Where an entry keeps what OpenAI replays; the agents look for it there.
-pub(super) const REPLAYED: &str = "openaiRemoteCompaction";
 
 /// What stands before an earlier summary where it is told as a message.
 const EARLIER: &str = "Summary of what came before:\n\n";
@@ -54,9 +52,9 @@ impl Online<'_> {
         // A turn goes on from its history; everything else begins anew, also where a session is planned once more.
         let goes_on = request.purpose == Purpose::TurnPrefix && request.previous.is_some();
         if !goes_on {
-            self.account.borrow_mut().preserve.remove(REPLAYED);
+            self.account.borrow_mut().preserve.remove(OPENAI_REPLAY);
         }
-        let before = match self.account.borrow().preserve.get(REPLAYED).and_then(|kept| kept.get("replacementHistory")) {
+        let before = match self.account.borrow().preserve.get(OPENAI_REPLAY).and_then(|kept| kept.get("replacementHistory")) {
             Some(Value::Array(before)) => before.clone(),
             _ => Vec::new(),
         };
@@ -81,7 +79,7 @@ impl Online<'_> {
         self.used(usage);
         let (history, item) = output.map_err(|what| self.unusable(&what))?;
         let kept = json!({"provider": "openai", "replacementHistory": history, "compactionItem": item});
-        self.account.borrow_mut().preserve.insert(REPLAYED.to_owned(), kept);
+        self.account.borrow_mut().preserve.insert(OPENAI_REPLAY.to_owned(), kept);
         Ok(())
     }
 
@@ -107,20 +105,15 @@ impl Online<'_> {
             turns.extend(self.turns(request, result_chars)?);
             let tools = native::tools(&turns, &recorded.tools);
             turns.push(Turn::of_person(instruction.clone()));
-            Ok(if kind == Kind::Anthropic {
-                let tools = tools.into_iter().map(native::Tool::anthropic).collect();
-                wire::anthropic_body(&Ask { model, system, messages: native::anthropic(&turns), tools, most })
-            } else {
-                let tools = tools.into_iter().map(native::Tool::chat).collect();
-                let ask = Ask { model, system, messages: native::chat(&turns), tools, most };
-                wire::openai_body(&ask, self.provider.is_openai())
-            })
+            let (messages, tools) = match kind {
+                Kind::Anthropic => (native::anthropic(&turns), tools.into_iter().map(native::Tool::anthropic).collect()),
+                _ => (native::chat(&turns), tools.into_iter().map(native::Tool::chat).collect()),
+            };
+            Ok(self.talk_body(&Ask { model, system, messages, tools, most }))
         })?;
         // A conversation that does not fit is told in parts instead.
         let Ok((body, tokens)) = fits else { return Ok(None) };
-        let (path, read): (_, wire::Read) =
-            if kind == Kind::Anthropic { ("/messages", wire::anthropic_words) } else { ("/chat/completions", wire::openai_words) };
-        match self.post(self.provider.url(path), &body, tokens, read) {
+        match self.talk(&body, tokens) {
             Err(error) if error.sort == Sort::TooLong => Ok(None),
             Err(error) => Err(error.into()),
             Ok(text) => answer::words(&text).map(Some).map_err(|what| self.unusable(what).into()),
