@@ -48,3 +48,4 @@ pub mod settings;
 pub mod store;
 pub mod summarize;
 pub mod text;
+mod threads;

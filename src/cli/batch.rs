@@ -10,6 +10,7 @@ pub(super) use super::sources::{Item, Items, items};
 use super::{Status, Writer, output};
 use crate::run::{Input, RunError};
 use crate::session::SessionError;
+use crate::threads;
 
 /// What one session gave.
 pub(super) struct Said {
@@ -101,7 +102,7 @@ fn all<O: Into<Output>>(
     how: &How,
     work: impl Fn(&Item) -> Result<O, RunError> + Sync,
 ) -> anyhow::Result<(Status, Totals)> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = threads::cores();
     let jobs = common.jobs.map_or(cores, usize::from).min(items.list.len()).max(1);
     let gate = Gate { limit: how.limit, ..Gate::default() };
     let printer = Mutex::new(Printer::default());
@@ -123,10 +124,7 @@ fn all<O: Into<Output>>(
             }
         }
     };
-    std::thread::scope(|scope| {
-        let _helpers: Vec<_> = (1..jobs).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, worker).ok()).collect();
-        worker();
-    });
+    threads::crew(jobs, worker)?;
     let printer = printer.into_inner().map_err(|_| anyhow::anyhow!("a thread failed"))?;
     if let Some(failure) = printer.failure {
         return Err(failure.into());

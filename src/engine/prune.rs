@@ -15,6 +15,7 @@ use crate::session::edit::{Splice, member, member_of, parts, with_splices, witho
 use crate::session::places::Places;
 use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym, unix_ms};
 use crate::text::errors::excerpt;
+use crate::threads;
 
 /// Why a result is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -272,16 +273,14 @@ const WORTH_A_THREAD: usize = 1_000;
 fn counted_beside_calls(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<HashMap<Sym, CallFacts>> {
     let session = counter.session();
     let results: Vec<Ix> = path.iter().copied().filter(|ix| session[*ix].role == Role::ToolResult).collect();
-    std::thread::scope(|scope| {
-        let reading = (path.len() >= WORTH_A_THREAD)
-            .then(|| std::thread::Builder::new().spawn_scoped(scope, || call_facts(session, path)).ok())
-            .flatten();
+    let read = || call_facts(session, path);
+    if path.len() < WORTH_A_THREAD {
         counter.prefetch(&results)?;
-        match reading {
-            Some(reading) => reading.join().map_err(|_| io::Error::other("a thread that reads calls failed"))?,
-            None => call_facts(session, path),
-        }
-    })
+        return read();
+    }
+    let (calls, counted) = threads::beside(read, || counter.prefetch(&results))?;
+    counted?;
+    calls
 }
 
 /// The entries that edits of a path change, each with the tokens that are left of it in the context.

@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 
 use crate::session::places::Places;
 use crate::session::{Block, Context, Item, Ix, Message, Role, Session};
+use crate::threads;
 
 /// How text is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -229,21 +230,8 @@ impl<'s> Counter<'s> {
     pub fn prefetch(&mut self, entries: &[Ix]) -> io::Result<()> {
         let (session, tokenizer) = (self.session, self.tokenizer);
         let wanted: Vec<Ix> = entries.iter().copied().filter(|ix| session[*ix].is_message() && !self.known.contains_key(ix)).collect();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = wanted.len().div_ceil(cores).max(FEWEST_A_THREAD);
-        let count = |part: &[Ix]| -> io::Result<Vec<(u64, Option<Places>)>> {
-            let mut room = Room::default();
-            part.iter().map(|ix| of_entry(session, tokenizer, *ix, &mut room)).collect()
-        };
-        let counted = std::thread::scope(|scope| {
-            let (first, rest) = wanted.split_at(share.min(wanted.len()));
-            let others: Vec<_> = rest.chunks(share).map(|part| scope.spawn(move || count(part))).collect();
-            let mut all = count(first)?;
-            for other in others {
-                all.extend(other.join().map_err(|_| io::Error::other("a thread that counts failed"))??);
-            }
-            Ok::<_, io::Error>(all)
-        })?;
+        let counted = threads::map(&wanted, FEWEST_A_THREAD, Room::default, |room, _, ix| of_entry(session, tokenizer, *ix, room))?;
+        let counted: Vec<(u64, Option<Places>)> = counted.into_iter().collect::<io::Result<_>>()?;
         for (ix, (tokens, places)) in wanted.into_iter().zip(counted) {
             self.learn(ix, tokens, places);
         }

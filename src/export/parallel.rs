@@ -7,6 +7,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::mpsc;
 
+use crate::threads;
+
 /// Bytes of records in a batch: large enough that handing over costs nothing, small enough that a few fit in memory.
 const BATCH: u64 = 256 * 1024;
 /// More threads would wait for the one that writes.
@@ -35,7 +37,7 @@ pub(super) fn in_order<T: Send>(
     make: impl Fn(Range<usize>) -> io::Result<T> + Sync,
     take: &mut dyn FnMut(T) -> io::Result<()>,
 ) -> io::Result<()> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(ranges.len());
+    let threads = threads::cores().min(MOST_THREADS).min(ranges.len());
     if threads < 2 {
         return ranges.iter().try_for_each(|range| take(make(range.clone())?));
     }

@@ -1,13 +1,13 @@
 //! Pages become verified PNG files, several at once, in their order.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::font::Lens;
 use super::layout::sheet;
 use super::read::{self, ReadError};
 use super::render::{self, Picture};
 use super::shape::Shape;
+use crate::threads;
 
 /// Why pages were not printed.
 #[derive(Debug, thiserror::Error)]
@@ -45,27 +45,8 @@ pub enum PrintError {
 /// [`PrintError`] for the first page that fails.
 pub fn print(pages: &[String], shape: &Shape) -> Result<Vec<Picture>, PrintError> {
     let lens = Lens::of(shape.pen());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(page) = pages.get(at) else { return done };
-            done.push((at, one(page, at, shape, &lens)));
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pages.len());
-    let mut done = Vec::with_capacity(pages.len());
-    std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
-        done.extend(work());
-        for helper in helpers {
-            done.extend(helper.join().map_err(|_| PrintError::Thread)?);
-        }
-        Ok::<_, PrintError>(())
-    })?;
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, made)| made).collect()
+    let made = threads::map(pages, 1, || (), |(), at, page| one(page, at, shape, &lens));
+    made.map_err(|_| PrintError::Thread)?.into_iter().collect()
 }
 
 fn one(page: &str, at: usize, shape: &Shape, lens: &Lens) -> Result<Picture, PrintError> {

@@ -13,6 +13,7 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 use super::head::Head;
 use super::source::Source;
 use crate::text::json::{lone_surrogates, mend_surrogates};
+use crate::threads;
 
 /// Bytes read at a time; a longer line makes its chunk as long as itself.
 const CHUNK: usize = 2 << 20;
@@ -88,21 +89,8 @@ pub(crate) fn scan<S: Sink>(source: &Source, start: u64) -> io::Result<Vec<Chunk
             }
         }
     };
-    let threads = if source.len().saturating_sub(start) < WORTH_THREADS {
-        1
-    } else {
-        std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
-    };
-    std::thread::scope(|scope| {
-        // A thread that cannot be had (a limit on memory or tasks) is no error: the others do its part.
-        let helpers: Vec<_> = (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
-        let mut result = work();
-        for helper in helpers {
-            let other = helper.join().unwrap_or_else(|_| Err(io::Error::other("a reading thread failed")));
-            result = result.and(other);
-        }
-        result
-    })?;
+    let wanted = if source.len().saturating_sub(start) < WORTH_THREADS { 1 } else { threads::cores().min(MOST_THREADS) };
+    threads::crew(wanted, work)?.into_iter().collect::<io::Result<()>>()?;
     let mut chunks = done.into_inner().map_err(|_| io::Error::other("a reading thread failed"))?;
     chunks.sort_unstable_by_key(|(number, _)| *number);
     Ok(chunks.into_iter().map(|(_, chunk)| chunk).collect())

@@ -15,6 +15,7 @@ use crate::run::RunError;
 use crate::session::frames::{self, Archive, Frame};
 use crate::session::{Ix, Json, Kind, Session};
 use crate::store;
+use crate::threads;
 
 /// Writes pictures into a folder, as `001-<shape>.png` and so on.
 ///
@@ -80,11 +81,9 @@ pub fn print_text(text: &str, job: &FramesJob, tokenizer: Tokenizer, overwrite: 
     }
     layout::finish(&mut pages, &shape);
     drop(std::mem::take(&mut printable.text));
-    let (pictures, text_tokens) = std::thread::scope(|scope| {
-        let count = scope.spawn(|| tokenizer.count(text));
-        let pictures = print::print(&pages, &shape)?;
-        Ok::<_, RunError>((pictures, count.join().map_err(|_| PrintError::Thread)?))
-    })?;
+    let both = threads::beside(|| tokenizer.count(text), || print::print(&pages, &shape));
+    let (text_tokens, pictures) = both.map_err(|_| PrintError::Thread)?;
+    let pictures = pictures?;
     let grid = shape.grid();
     let report = FramesReport {
         shape: shape.name,
