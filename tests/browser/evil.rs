@@ -46,40 +46,12 @@ fn planted(attack: &str) -> Vec<u8> {
         lines.push(line(&id, &parent));
         parent = id;
     };
-    for role in [
-        "user",
-        "developer",
-        "system",
-        "assistant",
-        "toolResult",
-        "bashExecution",
-        "pythonExecution",
-        "custom",
-        "hookMessage",
-        "branchSummary",
-        "compactionSummary",
-        e,
-    ] {
+    for role in sessions::ROLES.into_iter().chain([e]) {
         let message = json!({"role": role, "content": blocks, "toolCallId": e, "toolName": e, "command": e, "code": e, "output": format!("{e}\n").repeat(30), "customType": e,
             "details": {"diff": format!("--- a\n@@ -1 +1 @@\n-{e}\n+{e}")}, "provider": e, "model": e, "errorMessage": e, "summary": e, "stopReason": if role == "assistant" { "error" } else { e }});
         put(&|id, parent| sessions::entry_at("message", id, parent, e, json!({"message": message})));
     }
-    for kind in [
-        "compaction",
-        "branch_summary",
-        "custom",
-        "custom_message",
-        "model_change",
-        "thinking_level_change",
-        "mode_change",
-        "service_tier_change",
-        "session_info",
-        "label",
-        "title_change",
-        "context_edit",
-        "reset_boundary",
-        e,
-    ] {
+    for kind in sessions::KINDS.into_iter().chain([e]) {
         let fields = json!({"summary": e, "shortSummary": e, "fromId": e, "firstKeptEntryId": e, "method": e, "tokensBefore": 5, "customType": e, "content": e, "data": {e: e}, "model": e, "provider": e, "modelId": e,
             "thinkingLevel": e, "mode": e, "serviceTier": e, "name": e, "title": e, "targetId": "x3", "label": e, "replacement": {"content": e},
             "preserveData": {"snapcompact": {"text": e, "frames": [{"data": e, "mimeType": e, "cols": 1, "rows": 1, "chars": 1}]}}});

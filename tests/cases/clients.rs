@@ -1,5 +1,7 @@
 //! Who may write a summary, how each is asked and answers, and what must hold of every request.
 
+use std::io::Write;
+
 use epitome::engine::tokens::Tokenizer;
 use serde_json::{Value, json};
 
@@ -256,4 +258,16 @@ pub(crate) fn side_by_side<T: Send>(jobs: Vec<T>, job: impl Fn(T) + Sync) {
             });
         }
     });
+}
+
+/// A server that gives the same answers again and again; before the first of them the session grows by a line.
+pub(crate) fn growing(run: &Run, answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
+    let path = run.path("s.jsonl");
+    Server::with(move |at, _| {
+        if at == 0 {
+            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            writeln!(file, "{}", s::user("late", "a7", "LATE-WORD")).unwrap();
+        }
+        answer()
+    })
 }

@@ -33,28 +33,7 @@ fn e05_a_secret_in_any_field_of_any_entry_gets_out_in_no_format() {
             lines.push(line(&id, &parent));
             parent = id;
         };
-        for kind in [
-            "compaction",
-            "branch_summary",
-            "custom",
-            "custom_message",
-            "model_change",
-            "thinking_level_change",
-            "service_tier_change",
-            "mode_change",
-            "session_init",
-            "session_info",
-            "label",
-            "title_change",
-            "ttsr_injection",
-            "credential_pin",
-            "usage",
-            "model_usage",
-            "reset_boundary",
-            "context_edit",
-            "future_type",
-            s,
-        ] {
+        for kind in sessions::KINDS.into_iter().chain([s]) {
             put(&|id, parent| {
                 let mut fields = all.clone();
                 for key in [
@@ -86,20 +65,7 @@ fn e05_a_secret_in_any_field_of_any_entry_gets_out_in_no_format() {
                 sessions::entry_at(kind, id, parent, s, fields)
             });
         }
-        for role in [
-            "user",
-            "developer",
-            "system",
-            "assistant",
-            "toolResult",
-            "bashExecution",
-            "pythonExecution",
-            "custom",
-            "hookMessage",
-            "branchSummary",
-            "compactionSummary",
-            s,
-        ] {
+        for role in sessions::ROLES.into_iter().chain([s]) {
             put(&|id, parent| {
                 let blocks = json!([sessions::tx(s), {"type": "thinking", "thinking": s, "thinkingSignature": s}, {"type": "redactedThinking", "data": s}, sessions::call(s, s, args.clone()), image]);
                 sessions::message(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::clients::{COMPACT, Client, GOOD, asked, go, holds, long, split_turn};
+use crate::clients::{COMPACT, Client, GOOD, asked, go, growing, holds, long, split_turn};
 use crate::run::Run;
 use crate::server::{Got, Server, status};
 use crate::sessions as s;
@@ -327,15 +327,7 @@ fn a_hook_may_give_the_prompt() {
 #[test]
 fn r17_a_session_that_grows_meanwhile_is_planned_again() {
     let run = Run::of(long());
-    let path = run.path("s.jsonl");
-    let server = Server::with(move |at, _| {
-        if at == 0 {
-            use std::io::Write;
-            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-            writeln!(file, "{}", s::user("late", "a7", "LATE-WORD")).unwrap();
-        }
-        Client::Openai.says(GOOD, "stop")
-    });
+    let server = growing(&run, || Client::Openai.says(GOOD, "stop"));
     let receipt = go(&run, COMPACT, &Client::Openai.args(&server), &[]).ok().json();
     assert_eq!((&receipt["action"], &receipt["requests"]), (&json!("compacted"), &json!(4)));
     assert_eq!(run.last("s.jsonl")["parentId"], "late");

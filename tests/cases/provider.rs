@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::clients::{COMPACT, Client, GOOD, compacted, go, long, side_by_side, split_turn};
+use crate::clients::{COMPACT, Client, GOOD, compacted, go, growing, long, side_by_side, split_turn};
 use crate::run::Run;
 use crate::server::{Answer, Got, Server, json as ok, status};
 use crate::sessions as s;
@@ -124,15 +124,7 @@ fn a_split_turn_is_replayed_whole() {
 #[test]
 fn a_session_that_grows_meanwhile_is_compacted_anew() {
     let run = Run::of(long());
-    let path = run.path("s.jsonl");
-    let server = Server::with(move |at, _| {
-        if at == 0 {
-            use std::io::Write;
-            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-            writeln!(file, "{}", s::user("late", "a7", "LATE-WORD")).unwrap();
-        }
-        compacted()
-    });
+    let server = growing(&run, compacted);
     let receipt = go(&run, COMPACT, &args(&server), &[("OPENAI_API_KEY", "k-1")]).ok().json();
     let got = server.got();
     assert_eq!((got.len(), &receipt["requests"], &run.last("s.jsonl")["parentId"]), (2, &json!(2), &json!("late")));

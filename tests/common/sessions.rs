@@ -14,6 +14,44 @@ pub const ROOT: Option<&str> = None;
 /// The entry timestamp that the shorthand builders write; tests that need another use [`entry_at`].
 pub const STAMP: &str = "2026-01-01T00:00:00.000Z";
 
+/// Every role that a message is known to have.
+pub const ROLES: [&str; 11] = [
+    "user",
+    "developer",
+    "system",
+    "assistant",
+    "toolResult",
+    "bashExecution",
+    "pythonExecution",
+    "custom",
+    "hookMessage",
+    "branchSummary",
+    "compactionSummary",
+];
+
+/// Every type of entry that agents are known to write beside messages, and one that they may write some day.
+pub const KINDS: [&str; 19] = [
+    "compaction",
+    "branch_summary",
+    "custom",
+    "custom_message",
+    "model_change",
+    "thinking_level_change",
+    "service_tier_change",
+    "mode_change",
+    "session_init",
+    "session_info",
+    "label",
+    "title_change",
+    "ttsr_injection",
+    "credential_pin",
+    "usage",
+    "model_usage",
+    "reset_boundary",
+    "context_edit",
+    "future_type",
+];
+
 /// Joins lines into a session file, every line ended by `\n`.
 pub fn file<L: AsRef<str>>(lines: &[L]) -> Vec<u8> {
     let mut out = Vec::new();

@@ -109,12 +109,26 @@ pub(super) fn summary(build: &Build, ask: &Ask<'_>) -> Summary {
 }
 
 pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
-    let messages: Vec<Ix> = session.active_path().entries.iter().copied().filter(|ix| session[*ix].is_message()).collect();
+    let summary = asked(session, ask, |request| Offline.summarize(request).unwrap());
+    assert!(TOKENIZER.count(&summary.text()) <= ask.budget, "{} > {}", TOKENIZER.count(&summary.text()), ask.budget);
+    assert!(summary.short.chars().count() <= 200);
+    summary
+}
+
+/// What is noted of a session, and its names with what each is worth.
+pub(super) fn weighed(build: &Build, then: impl FnOnce(&Pool<'_>)) {
+    let notes = asked(&build.session(), &Ask::default(), |request| Reader::new(request, "/srv/app").read().unwrap());
+    then(&Pool::new(&notes, &HashSet::new(), &|_| 1, TOKENIZER));
+}
+
+/// Makes the request that asks so, about the messages of the active path.
+fn asked<T>(session: &Session, ask: &Ask<'_>, then: impl FnOnce(&Request<'_>) -> T) -> T {
+    let path = session.active_path().entries;
+    let messages: Vec<Ix> = path.iter().copied().filter(|ix| session[*ix].is_message()).collect();
     let (messages, kept) = messages.split_at(messages.len() - ask.kept);
-    let selection = select(session, &session.active_path().entries, messages).unwrap();
-    let request = Request {
+    then(&Request {
         session,
-        selection: &selection,
+        selection: &select(session, &path, messages).unwrap(),
         purpose: ask.purpose,
         previous: ask.previous,
         kept,
@@ -125,34 +139,7 @@ pub(super) fn summary_of(session: &Session, ask: &Ask<'_>) -> Summary {
         budget: ask.budget,
         spare: ask.spare,
         tokenizer: TOKENIZER,
-    };
-    let summary = Offline.summarize(&request).unwrap();
-    assert!(TOKENIZER.count(&summary.text()) <= ask.budget, "{} > {}", TOKENIZER.count(&summary.text()), ask.budget);
-    assert!(summary.short.chars().count() <= 200);
-    summary
-}
-
-/// What is noted of a session, and its names with what each is worth.
-pub(super) fn weighed(build: &Build, then: impl FnOnce(&Pool<'_>)) {
-    let session = build.session();
-    let messages: Vec<Ix> = session.active_path().entries.iter().copied().filter(|ix| session[*ix].is_message()).collect();
-    let selection = select(&session, &messages, &messages).unwrap();
-    let request = Request {
-        session: &session,
-        selection: &selection,
-        purpose: Purpose::History,
-        previous: None,
-        kept: &[],
-        turn: &[],
-        focus: None,
-        prompt: None,
-        context: &[],
-        budget: 2_000,
-        spare: 0,
-        tokenizer: TOKENIZER,
-    };
-    let notes = Reader::new(&request, "/srv/app").read().unwrap();
-    then(&Pool::new(&notes, &HashSet::new(), &|_| 1, TOKENIZER));
+    })
 }
 
 pub(super) fn told(build: &Build) -> String {
