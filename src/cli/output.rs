@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstream::{AutoStream, ColorChoice};
 
 use super::args::{Color, Common};
-pub(super) use crate::text::{bytes, grouped as number};
+pub(super) use crate::text::{bytes, counted, grouped as number};
 
 /// Standard output, with colour only where it is wanted.
 pub(super) fn stdout(common: &Common) -> AutoStream<io::Stdout> {
@@ -71,13 +71,4 @@ pub(super) fn red(text: &str) -> String {
 /// What deserves a look.
 pub(super) fn yellow(text: &str) -> String {
     format!("\x1b[33m{text}\x1b[0m")
-}
-
-/// A word with its number: 1 message, 2 messages.
-pub(super) fn counted(n: u64, one: &str) -> String {
-    match n {
-        1 => format!("1 {one}"),
-        n if one.ends_with('y') => format!("{} {}ies", number(n), one.trim_end_matches('y')),
-        n => format!("{} {one}s", number(n)),
-    }
 }

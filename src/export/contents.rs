@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::html::{anchor, escape};
 use super::model::{Part, Shown, What};
 use super::title_of;
-use crate::text::{self, grouped};
+use crate::text::{self, counted};
 
 /// Characters of a request.
 const MOST: usize = 110;
@@ -71,8 +71,7 @@ pub(super) fn list(contents: &[Content]) -> String {
         if depth > open.last().copied().unwrap_or(0) {
             let about = match row.begins {
                 0 => String::new(),
-                1 => ", 1 entry".to_owned(),
-                n => format!(", {} entries", grouped(n as u64)),
+                n => format!(", {}", counted(n as u64, "entry")),
             };
             let _ = writeln!(out, "<li class=\"branch\"><details><summary>Branch{about}</summary><ol>");
             open.push(depth);

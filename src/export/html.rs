@@ -17,7 +17,7 @@ use super::markup;
 use super::model::{Call, Output, Part, Shown, What, diff_line};
 use super::pictures::Picture;
 use super::{About, title_of};
-use crate::text::{self, grouped};
+use crate::text::{self, counted};
 
 /// The style of both pages.
 pub(super) const STYLE: &str = include_str!("../../assets/report/page.css");
@@ -126,7 +126,7 @@ pub fn entry(shown: &Shown) -> String {
     let id = anchor(&shown.id);
     let place = place(shown);
     if shown.begins > 0 {
-        let entries = if shown.begins == 1 { "1 entry".to_owned() } else { format!("{} entries", grouped(shown.begins as u64)) };
+        let entries = counted(shown.begins as u64, "entry");
         let _ = writeln!(out, "<p class=\"fork{place}\">A branch that was left: {entries}</p>");
     }
     match &shown.what {

@@ -14,6 +14,16 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
+/// A word with its number: 1 message, 2 messages.
+#[must_use]
+pub fn counted(n: u64, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n if one.ends_with('y') => format!("{} {}ies", grouped(n), one.trim_end_matches('y')),
+        n => format!("{} {one}s", grouped(n)),
+    }
+}
+
 /// Bytes: 812 B, 88.1 KB, 2.4 MB.
 #[must_use]
 pub fn bytes(n: u64) -> String {

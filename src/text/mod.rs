@@ -24,7 +24,7 @@ pub mod escape;
 pub mod json;
 pub mod redact;
 
-pub use amount::{bytes, grouped};
+pub use amount::{bytes, counted, grouped};
 pub use clean::{elide_data_urls, strip};
 pub use cut::{Clipped, ceil_boundary, clip, clip_chars, floor_boundary, middle, one_line, tail};
 pub use escape::{neutralize_tags, quote_headings};

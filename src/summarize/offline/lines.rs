@@ -19,9 +19,6 @@ use crate::text;
 /// Findings that are weighed; the newest.
 const FINDINGS_WEIGHED: usize = 400;
 
-/// Percent of the room for facts that findings get before lines of names do.
-const FINDINGS_SHARE: u64 = 0;
-
 /// What a statement of the last answer is worth beside its names.
 const LAST_ANSWER: u64 = 2_048;
 
@@ -46,12 +43,6 @@ pub(super) fn fill(pool: &mut Pool<'_>, chosen: &mut Chosen, room: u64) -> Map {
     for item in commands(pool) {
         take(pool, chosen, item, 15);
     }
-    let before = chosen.left();
-    findings(pool, &mut |pool, item| {
-        let spent = before - chosen.left();
-        let share = room * FINDINGS_SHARE / 100;
-        spent < share && take(pool, chosen, item, 100)
-    });
     let mut map = Map::new(pool);
     let mut misses = 0;
     while misses < 12
