@@ -36,6 +36,23 @@ impl Tiny {
     }
 }
 
+/// Waits until a disk has as much free space as it once had. What was removed takes room until nobody has it open, and a
+/// child that another test starts has everything open for a moment.
+fn wait_for_space(disk: &Path, free: u64) {
+    for _ in 0..1000 {
+        if space(disk) >= free {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{} of {free} free", space(disk));
+}
+
+fn space(disk: &Path) -> u64 {
+    let stat = rustix::fs::statvfs(disk).unwrap();
+    stat.f_bavail * stat.f_frsize
+}
+
 impl Drop for Tiny {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(self.path()).status();
@@ -100,7 +117,9 @@ fn a_full_disk_stops_a_rewrite_and_leaves_the_session_as_it_was() {
     let old = session(1_000_000);
     fs::write(&path, &old).unwrap();
     let (_file, print) = epitome::store::open(&path).unwrap();
+    let free = space(disk.path());
     let full = |room: u64, written: usize| {
+        wait_for_space(disk.path(), free);
         let rewrite = Rewrite { print: &print, archive: Some(plan(&old)), room, wait: WAIT };
         let failed = replace(&rewrite, &mut |out, _| out.write_all(&vec![b'x'; written]), &mut |_| Ok(())).unwrap_err();
         assert!(failed.hint().unwrap().contains("space"), "{failed}");
@@ -116,6 +135,7 @@ fn a_full_disk_stops_a_rewrite_and_leaves_the_session_as_it_was() {
     assert!(matches!(full(0, 4_000_000), StoreError::Io { .. }));
     assert_eq!(names(disk.path()), ["s.jsonl"]);
     // Enough.
+    wait_for_space(disk.path(), free);
     crate::rewriting::done(&path);
     assert_eq!(names(disk.path()), [".s.jsonl.lock.os", "s.jsonl", "s.jsonl.archive"]);
 }
