@@ -6,6 +6,7 @@
 
 mod pieces;
 mod raw;
+mod vocabulary;
 
 use std::collections::HashMap;
 use std::io;
@@ -59,8 +60,8 @@ impl Tokenizer {
 
     fn vocabulary(self) -> Option<&'static bpe_openai::Tokenizer> {
         match self {
-            Tokenizer::O200k => Some(bpe_openai::o200k_base()),
-            Tokenizer::Cl100k => Some(bpe_openai::cl100k_base()),
+            Tokenizer::O200k => Some(&*vocabulary::O200K),
+            Tokenizer::Cl100k => Some(&*vocabulary::CL100K),
             Tokenizer::Heuristic => None,
         }
     }

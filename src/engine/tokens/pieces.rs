@@ -6,6 +6,8 @@
 
 use std::cell::RefCell;
 
+use super::vocabulary;
+
 /// Bytes of a piece that is remembered at most; nearly all are shorter.
 const LONGEST: usize = 15;
 
@@ -22,7 +24,7 @@ thread_local! {
 
 /// Tokens of a text by o200k.
 pub(super) fn o200k(text: &str) -> u64 {
-    let vocabulary = bpe_openai::o200k_base();
+    let vocabulary = &*vocabulary::O200K;
     O200K.with_borrow_mut(|known| {
         let mut sum = 0;
         let mut rest = text;
@@ -42,7 +44,7 @@ pub(super) fn o200k(text: &str) -> u64 {
 
 /// Tokens of a text by cl100k.
 pub(super) fn cl100k(text: &str) -> u64 {
-    let vocabulary = bpe_openai::cl100k_base();
+    let vocabulary = &*vocabulary::CL100K;
     CL100K.with_borrow_mut(|known| vocabulary.split(text).map(|piece| count(vocabulary, known, piece.as_bytes())).sum())
 }
 
