@@ -345,6 +345,23 @@ impl From<io::Error> for Fault {
 /// Checks an open archive of `len` bytes against its reference.
 fn verify(file: File, len: u64, expected: &Reference) -> Result<Archive, Fault> {
     let bad = |what: &str| Err(Fault::Bad(what.to_owned()));
+    let archive = whole(file, len, expected.bytes)?;
+    let (bytes, sha256) = archive.measure().map_err(|e| match e.raw_os_error() {
+        Some(_) => Fault::Io(e),
+        None => Fault::Bad(format!("its content cannot be read: {e}")),
+    })?;
+    if bytes != expected.bytes {
+        return bad(&format!("its content does not have the {} bytes that the session tells", expected.bytes));
+    }
+    if sha256 != expected.sha256 {
+        return bad("its content does not have the digest that the session tells");
+    }
+    Ok(archive)
+}
+
+/// Checks an open archive of `len` bytes as far as it can be without knowing its content, which is to have `bytes`.
+fn whole(file: File, len: u64, bytes: u64) -> Result<Archive, Fault> {
+    let bad = |what: &str| Err(Fault::Bad(what.to_owned()));
     let mut header = [0; HEADER];
     if len < OVERHEAD {
         return bad("it is incomplete");
@@ -378,19 +395,7 @@ fn verify(file: File, len: u64, expected: &Reference) -> Result<Archive, Fault> 
     if hash.finalize().as_slice() != digest {
         return bad("its digest is wrong");
     }
-
-    let archive = Archive { payload, zstd: flags & ZSTD != 0, bytes: expected.bytes, file };
-    let (bytes, sha256) = archive.measure().map_err(|e| match e.raw_os_error() {
-        Some(_) => Fault::Io(e),
-        None => Fault::Bad(format!("its content cannot be read: {e}")),
-    })?;
-    if bytes != expected.bytes {
-        return bad(&format!("its content does not have the {} bytes that the session tells", expected.bytes));
-    }
-    if sha256 != expected.sha256 {
-        return bad("its content does not have the digest that the session tells");
-    }
-    Ok(archive)
+    Ok(Archive { payload, zstd: flags & ZSTD != 0, bytes, file })
 }
 
 fn split_header(header: &[u8; HEADER]) -> Option<([u8; 8], u16, u16, u64)> {
@@ -425,13 +430,18 @@ impl Archive {
     }
 
     fn content_up_to(&self, limit: u64) -> io::Result<Box<dyn Read + '_>> {
-        let start = HEADER as u64;
-        let section = Section { file: &self.file, at: start, end: start + self.payload };
+        let section = self.section();
         if self.zstd {
             let section = BufReader::with_capacity(PIECE, section);
             return Ok(Box::new(zstd::stream::read::Decoder::with_buffer(section)?.take(limit)));
         }
         Ok(Box::new(section.take(limit)))
+    }
+
+    /// The payload as it is stored.
+    fn section(&self) -> Section<'_> {
+        let start = HEADER as u64;
+        Section { file: &self.file, at: start, end: start + self.payload }
     }
 
     /// Size and digest of the content, which is read to one byte after the expected end at most.

@@ -3,7 +3,7 @@
 //! what was read, and two renames. Until the last of them the session is the old one, whole; after it the new one, whole,
 //! and the archive it refers to has been durable all along.
 //!
-//! In order: archive and new session side by side, each under a temporary name, synced and read back; the new session
+//! In order: archive and new session side by side, each under a temporary name, synced and read back, the new session also
 //! checked; lock; unchanged?; rename of the archive, sync of its folder; rename of the session, sync of its folder; unlock.
 //!
 //! A program that takes no lock (pi) can still append between the comparison and the rename. What it wrote is then in the
@@ -14,13 +14,13 @@ use super::fault::{self, Inherited, Step};
 use super::fingerprint::{Fingerprint, HEAD, State, is_title_slot};
 use super::temp::{self, TempFile};
 use super::{StoreError, attributes, lock, paths, space};
+use crate::threads;
 use rustix::fs::{Access, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 /// Bytes of the new session written and read at once.
@@ -144,9 +144,23 @@ fn both(
 ) -> Result<(Option<Staged>, TempFile, u64), StoreError> {
     let (print, path) = (rewrite.print, &rewrite.print.path);
     let mut session = |needed: &AtomicU64, reference: Option<&Reference>| {
-        let (temp, bytes) = stage(path, old, needed, &mut |out| write(out, reference))?;
-        check(temp.path()).map_err(|what| StoreError::Unsound { path: path.clone(), what })?;
-        Ok((temp, bytes))
+        let (temp, sums) = stage(path, old, needed, &mut |out| write(out, reference))?;
+        let inherited = Inherited::here();
+        // A disk takes its time, and what is written can be looked at meanwhile.
+        let (synced, bytes) = threads::beside(
+            || {
+                inherited.clone().adopt();
+                fault::at(Step::SessionSync).and_then(|()| temp.file().sync_all())
+            },
+            || {
+                let bytes = read_back(path, &temp, &sums)?;
+                check(temp.path()).map_err(|what| StoreError::Unsound { path: path.clone(), what })?;
+                Ok(bytes)
+            },
+        )
+        .map_err(|failed| StoreError::io(path, WRITING)(failed.into()))?;
+        synced.map_err(StoreError::io(path, WRITING))?;
+        Ok((temp, bytes?))
     };
     // What the new session still needs of the disk.
     let needed = AtomicU64::new(rewrite.room);
@@ -155,21 +169,17 @@ fn both(
         return Ok((None, temp, bytes));
     };
     let (reference, temp, bytes) = std::thread::scope(|scope| {
-        let (tell, told) = sync_channel(1);
         let (staging, needed, inherited) = (&staging, &needed, Inherited::here());
         let archiving = std::thread::Builder::new().spawn_scoped(scope, move || {
             inherited.adopt();
-            staging.fill(print, old, &|| needed.load(Ordering::Relaxed), &mut || told.recv().ok())
+            staging.fill(print, old, &|| needed.load(Ordering::Relaxed))
         });
         let archiving = archiving.map_err(StoreError::io(path, "start a thread for the archive"))?;
         let staged = digest_of(print, old).and_then(|sha256| {
             let reference = staging.reference(sha256);
-            // Not taken when the archive failed, which is told below.
-            let _ = tell.send(reference.clone());
             let (temp, bytes) = session(needed, Some(&reference))?;
             Ok((reference, temp, bytes))
         });
-        drop(tell);
         let failed = || StoreError::io(path, "write the archive")(io::Error::other("the thread that writes failed"));
         // The archive's error first, whoever is quicker.
         archiving.join().unwrap_or_else(|_| Err(failed()))?;
@@ -187,27 +197,30 @@ fn is_same(print: &Fingerprint, file: &File) -> Result<bool, StoreError> {
     }
 }
 
-/// Writes the new session beside the old one, makes it durable and reads it back; returns its size. What is written is taken
-/// off `needed`.
+/// What fails where the new session cannot be written.
+const WRITING: &str = "write the new file beside it";
+
+/// Writes the new session beside the old one; returns the sums of what it wrote. What is written is taken off `needed`.
 fn stage(
     path: &Path,
     old: &File,
     needed: &AtomicU64,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-) -> Result<(TempFile, u64), StoreError> {
+) -> Result<(TempFile, Sums), StoreError> {
     let created = fault::at(Step::SessionCreate).and_then(|()| TempFile::beside(path));
     let temp = created.map_err(StoreError::io(path, "create a file beside it"))?;
-    let writing = || StoreError::io(path, "write the new file beside it");
     let mut out = Summed { inner: fault::Writer { inner: temp.file(), step: Step::SessionWrite }, sums: Sums::default(), needed };
     let mut buffer = BufWriter::with_capacity(PIECE, &mut out);
-    write(&mut buffer).and_then(|()| buffer.flush()).map_err(writing())?;
+    write(&mut buffer).and_then(|()| buffer.flush()).map_err(StoreError::io(path, WRITING))?;
     drop(buffer);
-    let written = out.sums.all();
-
+    let sums = out.sums;
     let kept = fault::at(Step::SessionAttributes).and_then(|()| attributes::copy(old, temp.file()));
     kept.map_err(StoreError::io(path, "give the new file the owner and mode of the old one"))?;
-    fault::at(Step::SessionSync).and_then(|()| temp.file().sync_all()).map_err(writing())?;
+    Ok((temp, sums))
+}
 
+/// Reads the new session back and compares it with what was written; returns its size in bytes.
+fn read_back(path: &Path, temp: &TempFile, written: &Sums) -> Result<u64, StoreError> {
     let reading = || StoreError::io(path, "read the new file back");
     fault::at(Step::SessionRead).map_err(reading())?;
     let mut again = paths::open_real(temp.path(), OFlags::RDONLY, Mode::empty()).map_err(reading())?;
@@ -217,10 +230,10 @@ fn stage(
         Ok(())
     })
     .map_err(reading())?;
-    if read.all() != written {
+    if read.all() != written.all() {
         return Err(StoreError::Unsound { path: path.to_owned(), what: "other bytes than were written".to_owned() });
     }
-    Ok((temp, bytes))
+    Ok(bytes)
 }
 
 /// A checksum for every [`PIECE`] of a file. What they tell apart are bytes that were meant and bytes that a disk, or the
@@ -247,8 +260,8 @@ impl Sums {
     }
 
     /// Those of the whole pieces, that of the rest, and how long that is.
-    fn all(self) -> (Vec<u32>, u32, usize) {
-        (self.done, self.open.finalize(), self.len)
+    fn all(&self) -> (&[u32], u32, usize) {
+        (&self.done, self.open.clone().finalize(), self.len)
     }
 }
 
@@ -345,7 +358,8 @@ mod tests {
         let of = |bytes: &[u8], step: usize| {
             let mut sums = Sums::default();
             bytes.chunks(step).for_each(|chunk| sums.update(chunk));
-            sums.all()
+            let (done, rest, len) = sums.all();
+            (done.to_vec(), rest, len)
         };
         let whole = of(&bytes, bytes.len());
         assert_eq!((whole.0.len(), whole.2), (2, 300_000 - 2 * PIECE));

@@ -4,11 +4,12 @@
 use super::super::fault::{self, Step};
 use super::super::temp::{self, TempFile, Tracked};
 use super::super::{Fingerprint, MAKE_ARCHIVES, StoreError, fingerprint, paths, space};
-use super::{DIGEST, HEADER, Kind, MAGIC, PIECE, Reference, Section, VERSION, ZSTD, file_name, folder, list, pour, verify};
+use super::{Archive, DIGEST, Fault, HEADER, Kind, MAGIC, PIECE, Reference, Section, VERSION, ZSTD, file_name, folder, list, pour, whole};
+use crate::threads;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,9 @@ const LEVEL: i32 = 1;
 /// Bytes that are compressed by themselves, as one frame. What lies in memory as a whole is compressed faster than a
 /// stream, and windows do not grow with the file.
 const FRAME: usize = 1 << 20;
+
+/// Frames of an archive from which on a second thread unpacks them sooner.
+const FRAMES_WORTH_A_THREAD: usize = 4;
 
 /// Bytes of an archive after which the free space is looked at again.
 const SPACE_STEP: u64 = 4 << 20;
@@ -114,32 +118,25 @@ impl Staging {
         Reference { sha256, ..self.reference.clone() }
     }
 
-    /// Writes the archive, makes it durable, and reads it back as the reader will, on whom everything depends later.
+    /// Writes the archive, makes it durable, and reads it back, since everything depends on it later.
     ///
-    /// * `reserve`: bytes that are still needed on the session's disk.
-    /// * `reference`: gives what [`Staging::reference`] gave, `None` when that cannot be had any more. Asked when the archive
-    ///   is written.
-    pub(in crate::store) fn fill(
-        &self,
-        print: &Fingerprint,
-        session: &File,
-        reserve: &dyn Fn() -> u64,
-        reference: &mut dyn FnMut() -> Option<Reference>,
-    ) -> Result<(), StoreError> {
-        fill(&self.temp, print, session, &|| if self.beside { reserve() } else { 0 })?;
+    /// `reserve`: bytes that are still needed on the session's disk.
+    pub(in crate::store) fn fill(&self, print: &Fingerprint, session: &File, reserve: &dyn Fn() -> u64) -> Result<(), StoreError> {
+        let frames = fill(&self.temp, print, session, &|| if self.beside { reserve() } else { 0 })?;
         space::must_have(paths::folder(&print.path), reserve())?;
-        // Whoever was to give it tells what went wrong.
-        let Some(reference) = reference() else { return Ok(()) };
-        let failed = || StoreError::io(&self.folder.path, "read back the archive");
-        fault::at(Step::ArchiveRead).map_err(failed())?;
-        let file = File::open(self.temp.path()).map_err(failed())?;
-        let len = file.metadata().map_err(failed())?.len();
-        verify(file, len, &reference).map(drop).map_err(|fault| {
-            failed()(match fault {
-                super::Fault::Bad(what) => io::Error::new(io::ErrorKind::InvalidData, what),
-                super::Fault::Io(e) => e,
-            })
-        })
+        let failed = |e: io::Error| StoreError::io(&self.folder.path, "read back the archive")(e);
+        fault::at(Step::ArchiveRead).map_err(failed)?;
+        let file = File::open(self.temp.path()).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        let bad = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+        let archive = whole(file, len, print.size).map_err(|fault| match fault {
+            Fault::Bad(what) => failed(bad(what)),
+            Fault::Io(e) => failed(e),
+        })?;
+        if !gives_back(&archive, &frames, print, session, &failed)? {
+            return Err(failed(bad("it holds other bytes than the session".to_owned())));
+        }
+        Ok(())
     }
 
     /// The archive, which [`Staging::fill`] has written.
@@ -206,8 +203,49 @@ fn place(path: &Path, file: &str, owner: &fs::Metadata) -> Result<(Folder, TempF
     }
 }
 
-/// Writes all of the archive and makes it durable.
-fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &dyn Fn() -> u64) -> Result<(), StoreError> {
+/// Whether an archive of frames of these lengths, in bytes, holds the session as it was when its fingerprint was taken.
+/// Compared with what was read before, byte by byte, its content needs no digest, which takes longer than unpacking it.
+fn gives_back(
+    archive: &Archive,
+    frames: &[usize],
+    print: &Fingerprint,
+    session: &File,
+    failed: &(dyn Fn(io::Error) -> StoreError + Sync),
+) -> Result<bool, StoreError> {
+    let mut end = 0;
+    let places: Vec<(u64, usize)> = frames
+        .iter()
+        .map(|len| {
+            let start = end;
+            end += *len as u64;
+            (start, *len)
+        })
+        .collect();
+    if end != archive.payload || frames.len() as u64 != print.size.div_ceil(FRAME as u64) {
+        return Ok(false);
+    }
+    let room = || (zstd::bulk::Decompressor::new(), Vec::new(), Vec::new(), Vec::new());
+    let same = threads::map(&places, FRAMES_WORTH_A_THREAD, room, |(unpacker, packed, content, piece), number, (at, len)| {
+        packed.resize(*len, 0);
+        archive.file.read_exact_at(packed, HEADER as u64 + at).map_err(failed)?;
+        let start = number as u64 * FRAME as u64;
+        piece.resize(piece_len(print.size - start, FRAME), 0);
+        read_piece(print, session, start, piece)?;
+        if !archive.zstd {
+            return Ok(packed == piece);
+        }
+        let unpacker = unpacker.as_mut().map_err(|e| failed(io::Error::new(e.kind(), e.to_string())))?;
+        content.clear();
+        content.reserve(piece.len());
+        unpacker.decompress_to_buffer(packed, content).map_err(failed)?;
+        Ok(content == piece)
+    });
+    same.map_err(|thread| failed(thread.into()))?.into_iter().try_fold(true, |all, same| Ok(all && same?))
+}
+
+/// Writes all of the archive and makes it durable; returns how long the pieces of its payload are, in bytes, one for
+/// every [`FRAME`] of the session.
+fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &dyn Fn() -> u64) -> Result<Vec<usize>, StoreError> {
     let writing = || StoreError::io(temp.path(), "write the archive");
     let place = paths::folder(temp.path());
 
@@ -216,10 +254,11 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &dyn Fn()
     file.write_all(&[0; HEADER]).map_err(writing())?;
     let mut out = Metered::new(temp, place, reserve);
     let mut compressor = zstd::bulk::Compressor::new(LEVEL).map_err(writing())?;
-    let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(piece_len(print, FRAME)));
+    let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(piece_len(print.size, FRAME)));
+    let mut frames = Vec::new();
     copy(print, session, FRAME, &mut |piece| {
         frame.clear();
-        compressor.compress_to_buffer(piece, &mut frame).map_err(writing())?;
+        frames.push(compressor.compress_to_buffer(piece, &mut frame).map_err(writing())?);
         out.write_all(&frame).map_err(|e| out.error(e))
     })?;
     drop((compressor, frame));
@@ -229,7 +268,11 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &dyn Fn()
         // It cannot be made smaller, as images and short files cannot.
         file.set_len(HEADER as u64).and_then(|()| file.seek(SeekFrom::Start(HEADER as u64))).map_err(writing())?;
         out = Metered::new(temp, place, reserve);
-        copy(print, session, FRAME, &mut |piece| out.write_all(piece).map_err(|e| out.error(e)))?;
+        frames.clear();
+        copy(print, session, FRAME, &mut |piece| {
+            frames.push(piece.len());
+            out.write_all(piece).map_err(|e| out.error(e))
+        })?;
         payload = out.written;
         flags = 0;
     }
@@ -248,7 +291,8 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &dyn Fn()
     .map_err(writing())?;
     let digest: [u8; DIGEST] = all.finalize().into();
     out.write_all(&digest).map_err(|e| out.error(e))?;
-    fault::at(Step::ArchiveSync).and_then(|()| file.sync_all()).map_err(writing())
+    fault::at(Step::ArchiveSync).and_then(|()| file.sync_all()).map_err(writing())?;
+    Ok(frames)
 }
 
 /// SHA-256 in hex of the session as it was when its fingerprint was taken.
@@ -261,42 +305,34 @@ pub(in crate::store) fn digest_of(print: &Fingerprint, session: &File) -> Result
     Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
-/// Bytes of the pieces that [`copy`] hands on, but for the last.
-fn piece_len(print: &Fingerprint, most: usize) -> usize {
-    usize::try_from(print.size).map_or(most, |size| size.clamp(1, most))
+/// Bytes of the next piece when so many are left.
+fn piece_len(left: u64, most: usize) -> usize {
+    usize::try_from(left).map_or(most, |left| left.min(most))
 }
 
-/// Hands on the session as it was when its fingerprint was taken: up to that size, with the title it had. All pieces but the
-/// last have the same length, however the system reads.
+/// Hands on the session as it was when its fingerprint was taken. All pieces but the last have the same length.
 fn copy(print: &Fingerprint, session: &File, most: usize, to: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>) -> Result<(), StoreError> {
-    let reading = |e: io::Error| match e.kind() {
+    let mut buffer = Vec::new();
+    let mut at = 0;
+    while at < print.size {
+        buffer.resize(piece_len(print.size - at, most), 0);
+        read_piece(print, session, at, &mut buffer)?;
+        to(&buffer)?;
+        at += buffer.len() as u64;
+    }
+    Ok(())
+}
+
+/// Fills `piece` with what stands in the session from `at` on, with the title that it had when its fingerprint was taken.
+fn read_piece(print: &Fingerprint, session: &File, at: u64, piece: &mut [u8]) -> Result<(), StoreError> {
+    session.read_exact_at(piece, at).map_err(|e| match e.kind() {
         io::ErrorKind::UnexpectedEof => StoreError::Changed { path: print.path.clone(), what: "it became shorter".to_owned() },
         _ => StoreError::io(&print.path, "read")(e),
-    };
-    let mut buffer = vec![0; piece_len(print, most)];
-    let mut filled = 0;
-    if fingerprint::is_title_slot(&print.head)
-        && let Some(start) = buffer.get_mut(..print.head.len())
-    {
-        start.copy_from_slice(&print.head);
-        filled = print.head.len();
+    })?;
+    if at == 0 && fingerprint::is_title_slot(&print.head) {
+        piece.iter_mut().zip(&print.head).for_each(|(byte, then)| *byte = *then);
     }
-    let mut section = Section { file: session, at: filled as u64, end: print.size };
-    loop {
-        let n = match section.read(buffer.get_mut(filled..).unwrap_or_default()) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            n => n.map_err(reading)?,
-        };
-        filled += n;
-        let whole = filled == buffer.len();
-        if filled > 0 && (whole || n == 0) {
-            to(buffer.get(..filled).unwrap_or_default())?;
-            filled = 0;
-        }
-        if section.at == section.end && filled == 0 {
-            return Ok(());
-        }
-    }
+    Ok(())
 }
 
 /// Counts what is written, and stops while others still have space.
@@ -338,5 +374,59 @@ impl Write for Metered<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    /// Text of some length that can be packed, or cannot.
+    fn bytes(len: usize, seed: u64, packs: bool) -> Vec<u8> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        (0..len).map(|_| if packs { next() & 1 } else { next() }).collect()
+    }
+
+    #[test]
+    fn an_archive_of_other_bytes_is_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |name: &str, bytes: &[u8]| {
+            let path = dir.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            fingerprint::open(&path).unwrap()
+        };
+        for packs in [true, false] {
+            for len in [0, 1, FRAME - 1, FRAME, FRAME + 1, 6 * FRAME + 5] {
+                let old = bytes(len, 1, packs);
+                let (session, print) = open("s.jsonl", &old);
+                let temp = TempFile::beside(&dir.path().join("1-prune.epa")).unwrap();
+                let frames = fill(&temp, &print, &session, &|| 0).unwrap();
+                let failed = |e: io::Error| StoreError::io(dir.path(), "read back")(e);
+                let file = File::open(temp.path()).unwrap();
+                let size = file.metadata().unwrap().len();
+                let archive = whole(file, size, print.size).map_err(|_| ()).unwrap();
+                assert_eq!(archive.zstd, packs && len > 1, "{len}");
+                assert!(gives_back(&archive, &frames, &print, &session, &failed).unwrap(), "{len}");
+                for at in [0, len / 2, len.saturating_sub(1)].into_iter().filter(|at| *at < len) {
+                    let mut other = old.clone();
+                    other[at] ^= 1;
+                    let (session, print) = open("other.jsonl", &other);
+                    assert!(!gives_back(&archive, &frames, &print, &session, &failed).unwrap(), "{len} {at}");
+                }
+                // More of it, and less; other frames than were written.
+                for other in [&[&old[..], b"x"].concat(), old.get(1..).unwrap_or(b"xy")] {
+                    let (session, print) = open("other.jsonl", other);
+                    assert!(!gives_back(&archive, &frames, &print, &session, &failed).unwrap_or(false), "{len}");
+                }
+                if let Some((_, fewer)) = frames.split_last() {
+                    assert!(!gives_back(&archive, fewer, &print, &session, &failed).unwrap(), "{len}");
+                }
+            }
+        }
     }
 }
