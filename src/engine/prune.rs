@@ -5,7 +5,6 @@
 
 mod calls;
 
-use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 
@@ -13,7 +12,7 @@ use self::calls::{CallFacts, call_facts, later_reads};
 use super::tokens::{Counter, IMAGE_TOKENS};
 use crate::session::edit::{Splice, member, member_of, parts, with_splices, without};
 use crate::session::places::Places;
-use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym, unix_ms};
+use crate::session::{Block, Ix, Json, Kind, Map, Message, Role, Session, Set, Sym, unix_ms};
 use crate::text::errors::excerpt;
 use crate::threads;
 
@@ -204,7 +203,7 @@ pub fn plan(
     let calls = counted_beside_calls(counter, path)?;
     let plan_file = plan_file(session, path)?;
     let last_turn = last_turn(session, path);
-    let edited = if settings.sees_edits { edited(counter, path)? } else { HashMap::new() };
+    let edited = if settings.sees_edits { edited(counter, path)? } else { Map::default() };
     // A read that an edit left nothing of stands for no earlier one.
     let superseding = later_reads(session, path, &calls, &|ix| edited.get(&ix) == Some(&0));
     let count = |counter: &mut Counter<'_>, ix: Ix| edited.get(&ix).map_or_else(|| counter.entry(ix), |tokens| Ok(*tokens));
@@ -270,7 +269,7 @@ pub fn plan(
 const WORTH_A_THREAD: usize = 1_000;
 
 /// Counts the results of a path, all of which are asked for, while its calls are read.
-fn counted_beside_calls(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<HashMap<Sym, CallFacts>> {
+fn counted_beside_calls(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<Map<Sym, CallFacts>> {
     let session = counter.session();
     let results: Vec<Ix> = path.iter().copied().filter(|ix| session[*ix].role == Role::ToolResult).collect();
     let read = || call_facts(session, path);
@@ -284,10 +283,10 @@ fn counted_beside_calls(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<Ha
 }
 
 /// The entries that edits of a path change, each with the tokens that are left of it in the context.
-fn edited(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<HashMap<Ix, u64>> {
+fn edited(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<Map<Ix, u64>> {
     let session = counter.session();
     let edits = path.iter().filter(|ix| session[**ix].kind == Kind::ContextEdit);
-    let mut left: HashMap<Ix, u64> = edits.filter_map(|ix| session.find(session[*ix].target?)).map(|ix| (ix, 0)).collect();
+    let mut left: Map<Ix, u64> = edits.filter_map(|ix| session.find(session[*ix].target?)).map(|ix| (ix, 0)).collect();
     if left.is_empty() {
         return Ok(left);
     }
@@ -316,10 +315,10 @@ fn error_log(session: &Session, ix: Ix) -> io::Result<Option<String>> {
 ///
 /// # Errors
 /// When an entry cannot be read.
-pub fn protected(session: &Session, path: &[Ix], settings: &PruneSettings, is_protected: &dyn Fn(&str) -> bool) -> io::Result<HashSet<Ix>> {
+pub fn protected(session: &Session, path: &[Ix], settings: &PruneSettings, is_protected: &dyn Fn(&str) -> bool) -> io::Result<Set<Ix>> {
     let all: Vec<Ix> = session.nodes().map(|(ix, _)| ix).collect();
-    let calls = if settings.protects_files { call_facts(session, &all)? } else { HashMap::new() };
-    let mut kept: HashSet<Ix> = HashSet::new();
+    let calls = if settings.protects_files { call_facts(session, &all)? } else { Map::default() };
+    let mut kept: Set<Ix> = Set::default();
     if settings.protect_last_turn {
         kept.extend(path.iter().skip(last_turn(session, path) + 1));
     }

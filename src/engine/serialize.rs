@@ -3,12 +3,12 @@
 //! One walker decides what is said and in which order; a table of tags and budgets gives it a form. Content is data: it
 //! cannot close the wrapper it stands in, and secrets in it are masked before it goes anywhere.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 
-use crate::session::{Block, Ix, Json, Kind, Message, Role, Session, Sym};
+use crate::session::{Block, Ix, Json, Kind, Map, Message, Role, Session, Set, Sym};
 use crate::text;
 
 mod printed;
@@ -154,11 +154,11 @@ pub struct Selection {
     /// between these. Empty: nothing is known of groups.
     pub groups: Vec<usize>,
     /// Messages of `told` whose content the previous summary holds already. Who updates that summary leaves them out.
-    pub covered: HashSet<Ix>,
+    pub covered: Set<Ix>,
     /// Calls that go with their useless results.
     silent_calls: HashSet<(Ix, Sym)>,
     /// Messages of the path whose content a `context_edit` replaces.
-    edits: Arc<HashMap<Ix, Ix>>,
+    edits: Arc<Map<Ix, Ix>>,
 }
 
 /// Sorts messages of a path into those that are told and those that are not. A result is judged by its call, which may

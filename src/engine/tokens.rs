@@ -8,12 +8,11 @@ mod pieces;
 mod raw;
 mod vocabulary;
 
-use std::collections::HashMap;
 use std::io;
 use std::thread::JoinHandle;
 
 use crate::session::places::Places;
-use crate::session::{Block, Context, Item, Ix, Message, Role, Session};
+use crate::session::{Block, Context, Item, Ix, Map, Message, Role, Session};
 use crate::threads;
 
 /// How text is counted.
@@ -135,9 +134,9 @@ const FEWEST_A_THREAD: usize = 64;
 pub struct Counter<'s> {
     session: &'s Session,
     tokenizer: Tokenizer,
-    known: HashMap<Ix, u64>,
+    known: Map<Ix, u64>,
     /// Where the parts of results stand that were counted: who prunes them next need not walk through their lines again.
-    places: HashMap<Ix, Places>,
+    places: Map<Ix, Places>,
     /// Tokens and text bytes of what was counted: the rate for extrapolation.
     counted: (u64, u64),
     /// Text bytes that may still be counted for numbers that are merely reported.
@@ -174,8 +173,8 @@ impl<'s> Counter<'s> {
         Counter {
             session,
             tokenizer,
-            known: HashMap::new(),
-            places: HashMap::new(),
+            known: Map::default(),
+            places: Map::default(),
             counted: (0, 0),
             allowance: effort.allowance(tokenizer),
         }

@@ -18,7 +18,7 @@ pub fn path_rows(path: &Path) -> Vec<Row> {
 #[must_use]
 pub fn tree_rows(session: &Session, path: &Path) -> Vec<Row> {
     let on_path: HashSet<Ix> = path.entries.iter().copied().collect();
-    let (roots, children) = session.children();
+    let children = session.children();
     let mut rows: Vec<Row> = Vec::new();
     let mut walk: Vec<Row> = Vec::new();
     // What is gone on with: the path, elsewhere what was written last.
@@ -28,10 +28,10 @@ pub fn tree_rows(session: &Session, path: &Path) -> Vec<Row> {
         walk.extend(on.map(|entry| row(entry, depth, 0)));
         walk.extend(list.iter().rev().filter(|ix| Some(**ix) != on).map(|ix| row(*ix, depth + 1, 1)));
     };
-    fork(&mut walk, &roots, 0);
+    fork(&mut walk, children.roots(), 0);
     while let Some(row) = walk.pop() {
         rows.push(row);
-        fork(&mut walk, children.get(&row.entry).map(Vec::as_slice).unwrap_or_default(), row.depth);
+        fork(&mut walk, children.of(row.entry), row.depth);
     }
     let seen: HashSet<Ix> = rows.iter().map(|row| row.entry).collect();
     let rest = session.nodes().map(|(entry, _)| entry).filter(|entry| !seen.contains(entry));

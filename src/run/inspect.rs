@@ -362,12 +362,12 @@ pub struct TreeRow {
 /// All entries of the tree, each after its parent, in file order among siblings; entries of cycles come last.
 #[must_use]
 pub fn tree_rows(session: &Session) -> Vec<TreeRow> {
-    let (roots, children) = session.children();
-    let mut walk: Vec<TreeRow> = roots.into_iter().rev().map(|entry| TreeRow { entry, depth: 0 }).collect();
+    let children = session.children();
+    let mut walk: Vec<TreeRow> = children.roots().iter().rev().map(|entry| TreeRow { entry: *entry, depth: 0 }).collect();
     let mut rows = Vec::new();
     while let Some(row) = walk.pop() {
         rows.push(row);
-        let below = children.get(&row.entry).map(Vec::as_slice).unwrap_or_default();
+        let below = children.of(row.entry);
         let depth = row.depth + usize::from(below.len() > 1);
         walk.extend(below.iter().rev().map(|ix| TreeRow { entry: *ix, depth }));
     }

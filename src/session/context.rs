@@ -1,12 +1,12 @@
 //! What a model sees of a path: the rules by which the agents rebuild a context.
 
-use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::entry::{Ix, Kind, Role, Sym};
 use super::index::{Payload, Session};
 use super::json::Json;
 use super::message::Message;
+use super::strings::{Map, Set};
 
 /// One message of a context.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub struct Context {
     pub items: Vec<Item>,
     /// The compaction whose summary opens it.
     pub compaction: Option<Ix>,
-    answered: HashSet<Sym>,
+    answered: Set<Sym>,
 }
 
 /// Where the context of a path begins.
@@ -149,9 +149,9 @@ impl Session {
     /// For each result of a path the message that made its call: the nearest one before it whose call has its id. Ids come
     /// again where an agent counts them anew, and what is cut apart goes by the same rule.
     #[must_use]
-    pub fn callers(&self, path: &[Ix]) -> HashMap<Ix, Ix> {
-        let mut calls: HashMap<Sym, Ix> = HashMap::new();
-        let mut callers = HashMap::new();
+    pub fn callers(&self, path: &[Ix]) -> Map<Ix, Ix> {
+        let mut calls: Map<Sym, Ix> = Map::default();
+        let mut callers = Map::default();
         for ix in path.iter().copied() {
             let entry = &self[ix];
             calls.extend(self.calls(ix).iter().map(|call| (*call, ix)));
@@ -166,19 +166,19 @@ impl Session {
 
     /// The results of a path that answer a call of a turn that is left out.
     #[must_use]
-    pub fn answers_left_out(&self, path: &[Ix]) -> HashSet<Ix> {
+    pub fn answers_left_out(&self, path: &[Ix]) -> Set<Ix> {
         self.callers(path).into_iter().filter(|(_, caller)| self.is_left_out(*caller)).map(|(result, _)| result).collect()
     }
 
     /// The calls of a path that have a result on it which stays in a context.
     #[must_use]
-    pub fn answered(&self, path: &[Ix]) -> HashSet<Sym> {
+    pub fn answered(&self, path: &[Ix]) -> Set<Sym> {
         let left_out = self.answers_left_out(path);
         let results = path.iter().filter(|ix| self[**ix].role == Role::ToolResult && !left_out.contains(ix));
         results.filter_map(|ix| self[*ix].target).collect()
     }
 
-    fn is_empty_without_calls(&self, ix: Ix, answered: &HashSet<Sym>) -> io::Result<bool> {
+    fn is_empty_without_calls(&self, ix: Ix, answered: &Set<Sym>) -> io::Result<bool> {
         if self.calls(ix).iter().any(|call| answered.contains(call)) {
             return Ok(false);
         }
@@ -197,7 +197,7 @@ impl Session {
     ///
     /// # Errors
     /// When a `context_edit` cannot be read.
-    pub fn edited(&self, path: &[Ix]) -> io::Result<HashMap<Ix, Option<Ix>>> {
+    pub fn edited(&self, path: &[Ix]) -> io::Result<Map<Ix, Option<Ix>>> {
         let edits = self.edits(path)?;
         let edit_of = |ix: &Ix| match self[*ix].id.and_then(|id| edits.get(&id))? {
             Edit::Omit => Some((*ix, None)),
@@ -207,8 +207,8 @@ impl Session {
     }
 
     /// The latest `context_edit` of a path for each entry that has one.
-    fn edits(&self, path: &[Ix]) -> io::Result<HashMap<Sym, Edit>> {
-        let mut edits = HashMap::new();
+    fn edits(&self, path: &[Ix]) -> io::Result<Map<Sym, Edit>> {
+        let mut edits = Map::default();
         for ix in path.iter().copied().filter(|ix| self[*ix].kind == Kind::ContextEdit) {
             let Some(target) = self[ix].target else {
                 continue;

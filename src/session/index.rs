@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::io;
 
-use indexmap::IndexSet;
 use sha2::{Digest, Sha256};
 
 use super::entry::{Entry, Ix, Kind, Parent, Sym, flag};
@@ -12,6 +11,7 @@ use super::owner::{Marks, Owner};
 use super::protos::{Proto, Protos};
 use super::scan::{self, Chunk, Fault};
 use super::source::Source;
+use super::strings::Strings;
 
 /// Why a session cannot be opened or read on.
 #[derive(Debug, thiserror::Error)]
@@ -48,30 +48,6 @@ pub struct Session {
     lines: u32,
     /// Whether what providers reported is of another context than this one.
     usage_is_stale: bool,
-}
-
-type Strings = IndexSet<Box<str>, std::hash::BuildHasherDefault<Fx>>;
-
-/// The place of a text in a set, which it enters when it is new.
-fn intern(strings: &mut Strings, text: &str) -> usize {
-    strings.get_index_of(text).unwrap_or_else(|| strings.insert_full(text.into()).0)
-}
-
-/// A fast hash for short ids; order and contents of the index do not depend on it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Fx(u64);
-
-impl std::hash::Hasher for Fx {
-    fn finish(&self) -> u64 {
-        // Multiplying leaves the mixing in the high bits; tables look at the low ones.
-        self.0.rotate_left(26)
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let word = chunk.iter().rev().fold(0, |word, b| word << 8 | u64::from(*b));
-            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
-    }
 }
 
 /// The header's `version`.
@@ -251,12 +227,12 @@ impl Session {
         entry.parent = proto.parent.map_or(Parent::Root, |span| Parent::Id(self.sym(sink.text(span))));
         entry.target = proto.target.map(|span| self.sym(sink.text(span)));
         entry.tool = proto.tool.map(|span| self.sym(sink.text(span)));
-        entry.type_name = u16::try_from(intern(&mut self.types, sink.text(proto.type_name))).unwrap_or(u16::MAX);
+        entry.type_name = u16::try_from(self.types.intern(sink.text(proto.type_name))).unwrap_or(u16::MAX);
         entry
     }
 
     fn sym(&mut self, text: &str) -> Sym {
-        Sym(intern(&mut self.strings, text) as u32)
+        Sym(self.strings.intern(text))
     }
 
     /// Version 1: entries follow one another and have no ids. They get ids that depend on position and content only.
@@ -295,7 +271,7 @@ impl Session {
 
     /// Interns an id of 8 hex digits made from `seed` that no entry has.
     fn fresh_id(&mut self, seed: Sha256) -> Sym {
-        let id = derive_id(seed, |id| self.strings.contains(id));
+        let id = derive_id(seed, |id| self.strings.find(id).is_some());
         self.sym(&id)
     }
 
@@ -307,7 +283,7 @@ impl Session {
             .chain_update(parent.unwrap_or_default())
             .chain_update([0])
             .chain_update(content);
-        derive_id(seed, |id| self.strings.contains(id))
+        derive_id(seed, |id| self.strings.find(id).is_some())
     }
 
     /// Whether entries follow one another without a tree (version 1).
@@ -350,13 +326,13 @@ impl Session {
     }
 
     pub(crate) fn sym_of(&self, text: &str) -> Option<Sym> {
-        Some(Sym(self.strings.get_index_of(text)? as u32))
+        self.strings.find(text).map(Sym)
     }
 
     /// The text of an interned string.
     #[must_use]
     pub fn name(&self, sym: Sym) -> &str {
-        self.strings.get_index(sym.0 as usize).map_or("", |s| s)
+        self.strings.get(sym.0)
     }
 
     /// The id of an entry, empty when it has none.
@@ -368,7 +344,7 @@ impl Session {
     /// The type of an entry as written.
     #[must_use]
     pub fn type_name(&self, ix: Ix) -> &str {
-        self.types.get_index(usize::from(self[ix].type_name)).map_or("", |s| s)
+        self.types.get(self[ix].type_name.into())
     }
 
     /// The ids of the tool calls that an assistant message makes, in order.
@@ -377,6 +353,15 @@ impl Session {
         let entry = &self[ix];
         let first = entry.first_call as usize;
         self.calls.get(first..first + usize::from(entry.calls)).unwrap_or_default()
+    }
+
+    /// The same, each with its place among the calls of all entries, of which there are [`Session::count_of_calls`].
+    pub(crate) fn placed_calls(&self, ix: Ix) -> impl Iterator<Item = (usize, Sym)> {
+        (self[ix].first_call as usize..).zip(self.calls(ix).iter().copied())
+    }
+
+    pub(crate) fn count_of_calls(&self) -> usize {
+        self.calls.len()
     }
 
     /// Reads one record.

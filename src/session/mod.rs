@@ -34,6 +34,7 @@ pub mod repair;
 mod scan;
 mod shrink;
 pub mod source;
+mod strings;
 pub mod tree;
 
 pub use context::{Context, Item};
@@ -45,4 +46,5 @@ pub use owner::Owner;
 pub use problems::{Code, Problem, Severity};
 
 pub use source::Source;
+pub use strings::{Fx, Map, Set};
 pub use tree::Path;

@@ -10,6 +10,7 @@ use super::index::Session;
 use super::json::Json;
 use super::message::{Block, Message};
 use super::scan::FaultKind;
+use super::strings::Set;
 use super::tree::Path;
 
 /// How bad a problem is.
@@ -336,27 +337,35 @@ fn tree(findings: &mut Findings<'_>, path: &Path) {
 /// kept while the tree is walked.
 fn pairs(findings: &mut Findings<'_>) {
     let session = findings.session;
-    let (roots, children) = session.children();
-    let mut walk: Vec<(Ix, bool)> = roots.into_iter().rev().map(|ix| (ix, false)).collect();
-    let mut above: HashMap<Sym, Vec<Ix>> = HashMap::new();
+    let children = session.children();
+    let mut walk: Vec<(Ix, bool)> = children.roots().iter().rev().map(|ix| (*ix, false)).collect();
+    // Who made each call last above the entry, and whom those on the path took the place of.
+    let mut above: Vec<Option<Ix>> = vec![None; session.names()];
+    let mut replaced: Vec<Option<Ix>> = Vec::new();
     let mut on_path = vec![false; session.all().len()];
-    let mut answered: HashSet<(Ix, Sym)> = HashSet::new();
+    let mut answered = vec![false; session.count_of_calls()];
     while let Some((ix, leave)) = walk.pop() {
         if let Some(place) = on_path.get_mut(ix.0 as usize) {
             *place = !leave;
         }
         if leave {
-            for call in session.calls(ix) {
-                above.entry(*call).or_default().pop();
+            for call in session.calls(ix).iter().rev() {
+                if let (Some(caller), Some(before)) = (above.get_mut(call.0 as usize), replaced.pop()) {
+                    *caller = before;
+                }
             }
             continue;
         }
         walk.push((ix, true));
         let entry = &session[ix];
         match (entry.role, entry.target) {
-            (Role::ToolResult, Some(call)) => match above.get(&call).and_then(|calls| calls.last()) {
+            (Role::ToolResult, Some(call)) => match above.get(call.0 as usize).copied().flatten() {
                 Some(caller) => {
-                    answered.insert((*caller, call));
+                    for (place, _) in session.placed_calls(caller).filter(|(_, made)| *made == call) {
+                        if let Some(answered) = answered.get_mut(place) {
+                            *answered = true;
+                        }
+                    }
                 }
                 None => findings.at(
                     Code::OrphanResult,
@@ -382,9 +391,11 @@ fn pairs(findings: &mut Findings<'_>) {
             }
         }
         for call in session.calls(ix) {
-            above.entry(*call).or_default().push(ix);
+            if let Some(caller) = above.get_mut(call.0 as usize) {
+                replaced.push(caller.replace(ix));
+            }
         }
-        for child in children.get(&ix).into_iter().flatten().rev() {
+        for child in children.of(ix).iter().rev() {
             walk.push((*child, false));
         }
     }
@@ -392,11 +403,11 @@ fn pairs(findings: &mut Findings<'_>) {
         if entry.stop.failed() {
             continue;
         }
-        for call in session.calls(ix).iter().filter(|call| !answered.contains(&(ix, **call))) {
+        for (_, call) in session.placed_calls(ix).filter(|(place, _)| answered.get(*place) == Some(&false)) {
             findings.at(
                 Code::UnansweredCall,
                 ix,
-                format!("call {} of {} has no result; readers leave it out", session.name(*call), findings.id(ix)),
+                format!("call {} of {} has no result; readers leave it out", session.name(call), findings.id(ix)),
             );
         }
     }
@@ -407,13 +418,13 @@ fn context_pairs(findings: &mut Findings<'_>, path: &Path) -> io::Result<()> {
     let session = findings.session;
     let context = session.context(&path.entries)?;
     let Some(compaction) = context.compaction else { return Ok(()) };
-    let told: HashSet<Ix> = findings
+    let told: Set<Ix> = findings
         .list
         .iter()
         .filter(|p| p.code == Code::OrphanResult)
         .filter_map(|p| p.id.as_deref().and_then(|id| session.by_id(id)))
         .collect();
-    let mut calls: HashSet<Sym> = HashSet::new();
+    let mut calls: Set<Sym> = Set::default();
     for item in &context.items {
         calls.extend(session.calls(item.entry));
         let entry = &session[item.entry];

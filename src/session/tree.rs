@@ -2,8 +2,6 @@
 //!
 //! Every walk is linear and stops at the first repeat: damaged files hold cycles, duplicate ids and parents that are gone.
 
-use std::collections::HashMap;
-
 use super::entry::{Ix, Parent};
 use super::index::Session;
 
@@ -46,6 +44,32 @@ pub struct Leaf {
     pub depth: usize,
 }
 
+/// What stands below each entry, in file order.
+#[derive(Debug, Default)]
+pub struct Children {
+    roots: Vec<Ix>,
+    /// The children of all entries, one entry's after the other's.
+    all: Vec<Ix>,
+    /// Where those of each entry end in `all`; they begin where those of the entry before it end.
+    ends: Vec<u32>,
+}
+
+impl Children {
+    /// Entries without a parent in the file.
+    #[must_use]
+    pub fn roots(&self) -> &[Ix] {
+        &self.roots
+    }
+
+    /// The entries whose parent is this one.
+    #[must_use]
+    pub fn of(&self, ix: Ix) -> &[Ix] {
+        let end = |n: usize| self.ends.get(n).map_or(self.all.len(), |end| *end as usize);
+        let at = ix.0 as usize;
+        self.all.get(at.checked_sub(1).map_or(0, end)..end(at)).unwrap_or_default()
+    }
+}
+
 impl Session {
     /// The leaf that readers take: the last entry of the file.
     #[must_use]
@@ -68,19 +92,31 @@ impl Session {
         matches!(self[ix].parent, Parent::Id(id) if self.find(id).is_none())
     }
 
-    /// The entries below each entry, in file order, and the roots: what a walk over the whole tree needs. Entries of cycles are
-    /// below no root.
+    /// The entries below each entry and the roots: what a walk over the whole tree needs. Entries of cycles are below no root.
     #[must_use]
-    pub fn children(&self) -> (Vec<Ix>, HashMap<Ix, Vec<Ix>>) {
+    pub fn children(&self) -> Children {
         let mut roots = Vec::new();
-        let mut children: HashMap<Ix, Vec<Ix>> = HashMap::new();
+        let mut ends = vec![0; self.all().len()];
+        let mut below = Vec::new();
         for (ix, _) in self.nodes() {
             match self.parent(ix) {
-                Some(parent) => children.entry(parent).or_default().push(ix),
+                Some(parent) => below.push((parent, ix)),
                 None => roots.push(ix),
             }
         }
-        (roots, children)
+        // Stable: children of one parent stay in file order.
+        below.sort_by_key(|(parent, _)| *parent);
+        for (parent, _) in &below {
+            if let Some(count) = ends.get_mut(parent.0 as usize) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        Children { roots, all: below.into_iter().map(|(_, ix)| ix).collect(), ends }
     }
 
     /// The path from a root down to `leaf`.

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::engine::files::{has_scheme, split_selector};
 use crate::session::places::content_of;
-use crate::session::{Block, Ix, Json, Message, Role, Session, Sym};
+use crate::session::{Block, Ix, Json, Map, Message, Role, Session, Sym};
 use crate::text::cursor::{Cursor, decode, unquoted};
 
 /// A call as far as pruning cares.
@@ -37,8 +37,8 @@ impl CallFacts {
 ///
 /// # Errors
 /// When an entry cannot be read.
-pub(super) fn call_facts(session: &Session, path: &[Ix]) -> io::Result<HashMap<Sym, CallFacts>> {
-    let mut facts = HashMap::new();
+pub(super) fn call_facts(session: &Session, path: &[Ix]) -> io::Result<Map<Sym, CallFacts>> {
+    let mut facts = Map::default();
     let mut line = Vec::new();
     for ix in path.iter().copied().filter(|ix| !session.calls(*ix).is_empty()) {
         let mut keep = |id: &str, call: CallFacts| {
@@ -157,7 +157,7 @@ impl LaterReads {
 }
 
 /// The reads of a path that worked and of which something is left.
-pub(super) fn later_reads(session: &Session, path: &[Ix], calls: &HashMap<Sym, CallFacts>, is_gone: &dyn Fn(Ix) -> bool) -> LaterReads {
+pub(super) fn later_reads(session: &Session, path: &[Ix], calls: &Map<Sym, CallFacts>, is_gone: &dyn Fn(Ix) -> bool) -> LaterReads {
     let mut reads = LaterReads::default();
     for (at, ix) in path.iter().enumerate() {
         let entry = &session[*ix];

@@ -2,12 +2,12 @@
 //!
 //! Only a later entry of the same path can stand for a result, and only one that the model sees when it sees the result.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use sha2::{Digest, Sha256};
 
-use crate::session::{Block, Ix, Role, Session};
+use crate::session::{Block, Ix, Map, Role, Session, Set};
 
 /// Bytes of text below which a repetition costs less than the notice is worth.
 const LEAST: usize = 100;
@@ -16,12 +16,12 @@ const LEAST: usize = 100;
 pub(super) fn notices(
     session: &Session,
     paths: &[Vec<Ix>],
-    in_context: &HashSet<Ix>,
+    in_context: &Set<Ix>,
     skip: &dyn Fn(Ix) -> bool,
 ) -> io::Result<BTreeMap<Ix, String>> {
     let mut notices: BTreeMap<Ix, String> = BTreeMap::new();
-    let mut holders: HashSet<Ix> = HashSet::new();
-    let mut known: HashMap<Ix, Option<[u8; 32]>> = HashMap::new();
+    let mut holders: Set<Ix> = Set::default();
+    let mut known: Map<Ix, Option<[u8; 32]>> = Map::default();
     for path in paths {
         // The newest entry with a text, and the newest that is in the context.
         let mut newest: HashMap<[u8; 32], (Ix, Option<Ix>)> = HashMap::new();

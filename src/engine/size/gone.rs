@@ -146,8 +146,8 @@ fn keep_what_is_named(session: &Session, gone: &mut BTreeMap<Ix, Measure>) -> io
 
 /// For each result of the tree the message that made its call, the nearest above it; and the other way round.
 fn pairs(session: &Session) -> (HashMap<Ix, Ix>, HashMap<Ix, Vec<Ix>>) {
-    let (roots, children) = session.children();
-    let mut walk: Vec<(Ix, bool)> = roots.into_iter().map(|ix| (ix, false)).collect();
+    let children = session.children();
+    let mut walk: Vec<(Ix, bool)> = children.roots().iter().map(|ix| (*ix, false)).collect();
     let mut above: HashMap<Sym, Vec<Ix>> = HashMap::new();
     let (mut callers, mut results) = (HashMap::new(), HashMap::<Ix, Vec<Ix>>::new());
     while let Some((ix, leave)) = walk.pop() {
@@ -170,7 +170,7 @@ fn pairs(session: &Session) -> (HashMap<Ix, Ix>, HashMap<Ix, Vec<Ix>>) {
         for call in session.calls(ix) {
             above.entry(*call).or_default().push(ix);
         }
-        walk.extend(children.get(&ix).into_iter().flatten().map(|child| (*child, false)));
+        walk.extend(children.of(ix).iter().map(|child| (*child, false)));
     }
     (callers, results)
 }

@@ -10,13 +10,13 @@ mod gone;
 mod images;
 mod records;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::prune::{PrunePlan, changes, changes_at};
 use super::tokens::Counter;
 use crate::session::edit::{Edit, Splice, with_splices};
-use crate::session::{Ix, Kind, Role, Session};
+use crate::session::{Ix, Kind, Role, Session, Set};
 
 /// One way to make a session smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -190,7 +190,7 @@ pub fn plan(counter: &mut Counter<'_>, base: Edit, order: &Order<'_>) -> io::Res
     let path = order.paths.first().map(Vec::as_slice).unwrap_or_default();
     let gone = gone::plan(session, settings, order.paths)?;
     let context = session.context(path)?;
-    let in_context: HashSet<Ix> = context.items.iter().filter(|item| item.edit.is_none()).map(|item| item.entry).collect();
+    let in_context: Set<Ix> = context.items.iter().filter(|item| item.edit.is_none()).map(|item| item.entry).collect();
     let pruned: BTreeMap<Ix, &str> = order.prune.results.iter().map(|r| (r.entry, r.notice.as_str())).collect();
     let notices = if settings.dedupe {
         let skip = |ix: Ix| pruned.contains_key(&ix) || gone.contains_key(&ix) || (order.stays)(ix);
@@ -198,7 +198,7 @@ pub fn plan(counter: &mut Counter<'_>, base: Edit, order: &Order<'_>) -> io::Res
     } else {
         BTreeMap::new()
     };
-    let recent = if settings.args { recent(counter, order)? } else { HashSet::new() };
+    let recent = if settings.args { recent(counter, order)? } else { Set::default() };
     let images = images::Chosen::of(session, settings, path);
 
     let removed: BTreeSet<Ix> = gone.keys().copied().collect();
@@ -250,8 +250,8 @@ pub fn plan(counter: &mut Counter<'_>, base: Edit, order: &Order<'_>) -> io::Res
 }
 
 /// The entries whose calls keep their arguments: those of the newest messages of each path.
-fn recent(counter: &mut Counter<'_>, order: &Order<'_>) -> io::Result<HashSet<Ix>> {
-    let mut recent = HashSet::new();
+fn recent(counter: &mut Counter<'_>, order: &Order<'_>) -> io::Result<Set<Ix>> {
+    let mut recent = Set::default();
     for path in order.paths {
         let mut newer = 0;
         for ix in path.iter().rev().copied() {
