@@ -455,6 +455,18 @@ fn dead_branches_go_but_for_what_something_living_names() {
     assert_eq!(run.go(&["prune", "s.jsonl", "--dead-branches", "--leaf", "all"]).code, 2);
 }
 
+/// Readers take the later of two entries with one id; without it they would take the earlier.
+#[test]
+fn copies_of_what_goes_go_with_it() {
+    let mut lines: Vec<String> = branches().lines("s.jsonl").iter().map(Value::to_string).collect();
+    let at = lines.iter().position(|line| line.contains(r#""id":"d5""#)).unwrap();
+    lines.insert(at, lines[at].clone());
+    let run = Run::of(s::file(&lines));
+    let receipt = prune(&run, &[&["--dead-branches"]]);
+    assert_eq!(ids(&row(&receipt, "dead-branches")["changes"]), ["d5", "d8"], "{receipt}");
+    assert!(!entries(&run).contains_key("d5"));
+}
+
 #[test]
 fn r13_behind_a_gap_no_branch_is_called_dead() {
     let lines = [s::header(), s::user("u1", s::ROOT, "lost"), answer("a2", "gone", "found"), s::user("u3", "a2", "on")];
