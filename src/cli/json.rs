@@ -14,7 +14,7 @@ use crate::run::{BranchDone, BranchesDone, Done, PruneDone, RunError};
 use crate::session::{Context, Ix, Problem, Session};
 use crate::settings::Settings;
 use crate::summarize::Summary;
-use crate::text::Redactor;
+use crate::text;
 
 /// One object as one line.
 pub(super) fn line(object: Map<String, Value>) -> String {
@@ -25,7 +25,7 @@ pub(super) fn line(object: Map<String, Value>) -> String {
 
 /// The object of a session that failed.
 pub(super) fn error(path: &str, error: &RunError, message: &str) -> String {
-    let masked = |text: &str| Redactor::secrets().redact(text).text.into_owned();
+    let masked = |text: &str| text::masked(text).into_owned();
     let error = json!({"code": error.code(), "message": masked(message), "line": error.line(), "hint": error.hint().map(|h| masked(&h))});
     let mut object = head(path);
     object.insert("error".to_owned(), error);
@@ -129,7 +129,7 @@ pub(super) fn problems(list: &[Problem]) -> Value {
 pub(super) fn settings(settings: &Settings) -> Value {
     let rows = settings.shown.iter().map(|(name, value, origin)| {
         // A command or an address may hold a password.
-        let value = if value.is_empty() { Value::Null } else { Redactor::secrets().redact(value).text.into() };
+        let value = if value.is_empty() { Value::Null } else { text::masked(value).into() };
         json!({"key": name.key, "value": value, "source": origin.to_string()})
     });
     rows.collect()
@@ -234,7 +234,7 @@ pub(super) fn prune(session: &Session, plan: &PrunePlan, would_prune: bool, save
 /// One of `frames`: a frame of a session, read back; `error` tells why the text is not known.
 pub(super) fn frame(session: &Session, view: &FrameView) -> Value {
     let frame = &view.frame;
-    let text = view.text.as_ref().ok().map(|text| Redactor::secrets().redact(text).text.into_owned());
+    let text = view.text.as_ref().ok().map(|text| text::masked(text).into_owned());
     json!({
         "id": session.id(view.entry), "shape": view.shape, "cols": frame.cols, "rows": frame.rows, "chars": frame.chars,
         "bytes": view.png.as_ref().map(Vec::len), "billed_tokens": frame.tokens(), "text": text, "error": view.text.as_ref().err(),

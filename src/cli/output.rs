@@ -44,7 +44,7 @@ pub(super) fn complain(common: &Common, message: &str, hint: Option<&str>) {
 
 /// An error and its hint as they are printed; text of a session or a path in it cannot reach the terminal's controls.
 pub(super) fn error_text(message: &str, hint: Option<&str>) -> String {
-    let masked = |text: &str| crate::text::Redactor::secrets().redact(&crate::text::strip(text)).text.into_owned();
+    let masked = |text: &str| crate::text::masked(&crate::text::strip(text)).into_owned();
     let mut text = format!("epitome: {}", masked(message));
     if let Some(hint) = hint {
         text.push_str("\nhint: ");

@@ -147,7 +147,7 @@ pub fn entry(
         text.push_str("\n\n");
         text.push_str(&tag);
     }
-    let text = text::redact::Redactor::secrets().redact(&text).text.into_owned();
+    let text = text::masked(&text).into_owned();
     let id = session.new_id(Some(session.id(to)), text.as_bytes());
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
@@ -172,7 +172,7 @@ fn preamble(plan: &BranchPlan) -> String {
     let mut text = "Another branch of this conversation was left. What it tried and found, in short:".to_owned();
     if let Some(request) = &plan.request {
         let clean = text::strip(request);
-        let masked = text::redact::Redactor::secrets().redact(&clean).text;
+        let masked = text::masked(&clean);
         text.push_str(&format!(
             "\n\nThe branch was opened with: “{}”",
             text::neutralize_tags(&text::one_line(&masked, REQUEST_CHARS), super::serialize::WRAPPERS)

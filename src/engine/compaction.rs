@@ -14,7 +14,7 @@ use crate::frames::archive::{read_frame, text_of};
 use crate::session::frames::{self, Archive, plain};
 use crate::session::{Context, Ix, Json, Kind, Role, Session, unix_ms};
 use crate::summarize::{Line, Summary};
-use crate::text::redact::Redactor;
+use crate::text;
 
 /// What to do, without the words.
 #[derive(Debug, Clone)]
@@ -256,20 +256,19 @@ impl Draft {
     #[must_use]
     pub fn stored(&self, files: &Files) -> String {
         if let Some(given) = &self.given {
-            return Redactor::secrets().redact(given.trim()).text.into_owned();
+            return text::masked(given.trim()).into_owned();
         }
         let text = files::strip_tags(&self.whole().text());
         let tag = files.tag();
         let parts: Vec<&str> = [text.as_str(), tag.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-        Redactor::secrets().redact(&parts.join("\n\n")).text.into_owned()
+        text::masked(&parts.join("\n\n")).into_owned()
     }
 }
 
 /// A summary without secrets. A key may run over several lines, so the text is masked as one; a line keeps its sources, and
 /// lines that became another number share those of all of them.
 fn masked(summary: Summary) -> Summary {
-    let redactor = Redactor::secrets();
-    let short = redactor.redact(&summary.short).text.into_owned();
+    let short = text::masked(&summary.short).into_owned();
     let old: Vec<Line> = summary
         .lines
         .into_iter()
@@ -279,7 +278,7 @@ fn masked(summary: Summary) -> Summary {
         })
         .collect();
     let text = old.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
-    let text = redactor.redact(&text).text;
+    let text = text::masked(&text);
     let new: Vec<&str> = if old.is_empty() { Vec::new() } else { text.split('\n').collect() };
     let lines = if new.len() == old.len() {
         new.iter().zip(old).map(|(text, line)| Line { text: (*text).to_owned(), ..line }).collect()
@@ -333,7 +332,7 @@ pub fn entry(session: &Session, plan: &Plan, draft: &Draft, stamp: Stamp<'_>) ->
     put("timestamp", stamp.now.into());
     put("summary", summary.into());
     if !draft.short().is_empty() {
-        put("shortSummary", Redactor::secrets().redact(draft.short()).text.into());
+        put("shortSummary", text::masked(draft.short()).into());
     }
     put("firstKeptEntryId", first_kept.into());
     put("tokensBefore", plan.estimate.before().into());

@@ -3,7 +3,7 @@
 
 use super::files::{Files, strip_tags};
 use crate::session::{Message, Role};
-use crate::text::Redactor;
+use crate::text;
 
 /// The type by which agents know the message.
 pub const CUSTOM_TYPE: &str = "handoff";
@@ -16,7 +16,7 @@ const INTRO: &str = "This session goes on with the work of an earlier one, which
 pub fn document(summary: &str, files: &Files) -> String {
     let tag = files.tag();
     let parts: Vec<&str> = [INTRO, summary.trim(), &tag].into_iter().filter(|part| !part.is_empty()).collect();
-    Redactor::secrets().redact(&parts.join("\n\n")).text.into_owned()
+    text::masked(&parts.join("\n\n")).into_owned()
 }
 
 /// The summary in a message, when it is a document of ours.

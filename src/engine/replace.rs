@@ -128,7 +128,7 @@ pub fn reminder_tokens(reminder: &str) -> u64 {
 /// The new reminder around a summary. The summary cannot end it early, and holds no secrets.
 #[must_use]
 pub fn reminder(summary: &str) -> String {
-    let masked = text::Redactor::secrets().redact(summary).text;
+    let masked = text::masked(summary);
     let inside = text::escape::neutralize_tags(masked.trim(), &["system-reminder"]);
     format!("{OPEN}\n{INTRO}\n\n{inside}\n\n{OUTRO}\n{CLOSE}")
 }

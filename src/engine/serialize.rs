@@ -370,7 +370,7 @@ impl Form {
     pub(crate) fn told(self, content: &str) -> String {
         let stripped = text::clean::strip(content);
         let noted = text::clean::elide_data_urls(&stripped);
-        if self.mask { text::redact::Redactor::secrets().redact(&noted).text.into_owned() } else { noted.into_owned() }
+        if self.mask { text::masked(&noted).into_owned() } else { noted.into_owned() }
     }
 }
 

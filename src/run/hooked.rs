@@ -16,7 +16,6 @@ use crate::hooks::{BeforeTree, Compacting, Event, Given, GivenSummary, HookError
 use crate::session::{Ix, Session};
 use crate::summarize::{Line, Summary};
 use crate::text;
-use crate::text::Redactor;
 
 /// What a run asks its hooks about: the session and what was asked for.
 pub(super) struct Asking<'a> {
@@ -45,7 +44,7 @@ impl<'a> Asking<'a> {
 
     fn head(&self, event: Event) -> Result<Map<String, Value>, RunError> {
         let header = self.session.header()?;
-        let masked = |text: &str| Redactor::secrets().redact(text).text.into_owned();
+        let masked = |text: &str| text::masked(text).into_owned();
         let rows = [
             ("schema", 1.into()),
             ("event", event.name().into()),
@@ -77,7 +76,7 @@ impl<'a> Asking<'a> {
             "messagesToSummarize": self.ids(&plan.history.told), "turnPrefixMessages": self.ids(&plan.prefix.told),
             "keptMessages": self.ids(&plan.kept),
             "tokensBefore": plan.estimate.before(),
-            "previousSummary": plan.previous.as_ref().map(|p| Redactor::secrets().redact(&p.summary).text.into_owned()),
+            "previousSummary": plan.previous.as_ref().map(|p| text::masked(&p.summary).into_owned()),
             "fileOps": {"read": plan.files.only_read(), "modified": plan.files.changed()},
             "conversation": told(&plan.history)?, "turnPrefix": told(&plan.prefix)?,
         }))
@@ -90,7 +89,7 @@ impl<'a> Asking<'a> {
             "leafId": whole.path.last().map(|ix| session.id(*ix)), "firstKeptEntryId": null, "candidates": [], "isSplitTurn": false,
             "messagesToSummarize": self.ids(&whole.told.told), "turnPrefixMessages": [], "keptMessages": self.ids(&whole.kept),
             "tokensBefore": whole.tokens_before,
-            "previousSummary": whole.previous.map(|text| Redactor::secrets().redact(text).text.into_owned()),
+            "previousSummary": whole.previous.map(|text| text::masked(text).into_owned()),
             "fileOps": {"read": whole.files.only_read(), "modified": whole.files.changed()},
             "conversation": serialize(session, whole.told, Form::default())?, "turnPrefix": "",
         }))

@@ -7,7 +7,7 @@ use crate::engine::compaction::{self, Draft, Extra, Plan};
 use crate::engine::tokens::{Counter, Tokenizer, of_message};
 use crate::session::{Context, Ix, Role, Session};
 use crate::summarize::{Account, Purpose, Request, Summarizer, Summary, Usage};
-use crate::text::redact::Redactor;
+use crate::text;
 
 /// What the words of a plan depend on.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ fn prefix_share(session: &Session, plan: &Plan, budget: u64) -> u64 {
 
 /// Lines of context without secrets. Lines of one file may be lines of one key, so they are masked together.
 pub(super) fn masked_lines(lines: &[String]) -> Vec<String> {
-    Redactor::secrets().redact(&lines.join("\n")).text.lines().map(str::to_owned).collect()
+    text::masked(&lines.join("\n")).lines().map(str::to_owned).collect()
 }
 
 /// Makes the words of a plan.

@@ -29,4 +29,4 @@ pub use clean::{elide_data_urls, strip};
 pub use cut::{Clipped, ceil_boundary, clip, clip_chars, floor_boundary, middle, one_line, tail};
 pub use escape::{neutralize_tags, quote_headings};
 pub use json::{compact, lone_surrogates, mend_surrogates};
-pub use redact::{Own, OwnError, Redacted, Redactor, Share};
+pub use redact::{Own, OwnError, Redacted, Redactor, Share, masked};

@@ -85,6 +85,12 @@ struct Hit {
     kind: &'static str,
 }
 
+/// A text with its secrets masked.
+#[must_use]
+pub fn masked(text: &str) -> Cow<'_, str> {
+    Redactor::secrets().redact(text).text
+}
+
 impl Redactor {
     /// The profile for everything generated: keys, tokens, passwords; never paths. Compiled once.
     pub fn secrets() -> &'static Redactor {

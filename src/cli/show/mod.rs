@@ -71,7 +71,7 @@ fn mask(text: &str, chars: usize) -> String {
     let head = text::clip(text, chars.saturating_mul(16).max(4096));
     let noted = text::elide_data_urls(head);
     let clean = text::strip(&noted);
-    text::one_line(&text::Redactor::secrets().redact(&clean).text, chars)
+    text::one_line(&text::masked(&clean), chars)
 }
 
 /// Everything that was asked for.
@@ -337,7 +337,7 @@ pub(super) fn said(message: &Message<'_>) -> String {
     let all = parts.join("\n");
     let noted = text::elide_data_urls(&all);
     let clean = text::strip(&noted);
-    text::Redactor::secrets().redact(&clean).text.into_owned()
+    text::masked(&clean).into_owned()
 }
 
 fn fold(text: &str) -> String {
@@ -456,7 +456,7 @@ fn frames(out: &mut String, session: &Session, list: &[FrameView]) {
         let _ = writeln!(out, "{}", dim(&about));
         match &view.text {
             Ok(said) => {
-                let said = text::Redactor::secrets().redact(&text::strip(said)).text.into_owned();
+                let said = text::masked(&text::strip(said)).into_owned();
                 let _ = writeln!(out, "{said}\n");
             }
             Err(why) => {
@@ -515,7 +515,7 @@ pub(super) fn settings(out: &mut String, settings: &Settings) {
     for (name, value, origin) in &settings.shown {
         let value = if value.is_empty() { "-" } else { value };
         // A command or an address may hold a password.
-        let value = text::Redactor::secrets().redact(value).text;
+        let value = text::masked(value);
         let _ = writeln!(out, "{:<29} {:<24} {}", name.key, text::one_line(&value, 200), dim(&origin.to_string()));
     }
 }

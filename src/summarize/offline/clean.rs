@@ -16,7 +16,7 @@ pub(super) fn clean(content: &str) -> Cow<'_, str> {
     }
     let noted = then(text::elide_data_urls(content), elide_encoded);
     let stripped = then(noted, text::strip);
-    let masked = then(stripped, |text| text::Redactor::secrets().redact(text).text);
+    let masked = then(stripped, text::masked);
     then(masked, |text| text::neutralize_tags(text, WRAPPERS))
 }
 

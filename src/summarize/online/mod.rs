@@ -36,7 +36,6 @@ use crate::engine::window::OPENAI_REPLAY;
 use crate::process;
 use crate::session::{Ix, Session};
 use crate::text;
-use crate::text::Redactor;
 
 /// Tokens of a request when nothing is known about the model.
 const INPUT: u64 = 100_000;
@@ -116,7 +115,7 @@ impl<'a> Online<'a> {
     }
 
     fn masked(&self, text: &str) -> String {
-        if self.mask { Redactor::secrets().redact(text).text.into_owned() } else { text.to_owned() }
+        if self.mask { text::masked(text).into_owned() } else { text.to_owned() }
     }
 
     fn unusable(&self, what: &str) -> OnlineError {
