@@ -9,7 +9,7 @@ use super::mask::Mask;
 use crate::engine::trigger::Window;
 use crate::run::inspect::Report;
 use crate::session::{Severity, Source};
-use crate::text::{Redactor, bytes, grouped};
+use crate::text::{Redactor, bytes, counted, grouped};
 
 /// Rows of a table; more are counted.
 const MOST_ROWS: usize = 20;
@@ -165,7 +165,7 @@ fn facts(report: &Report, window: &Window) -> Vec<Fact> {
             (0, n) => ("warn", n.to_string()),
             (_, n) => ("bad", n.to_string()),
         };
-        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let count = |n: usize, what: &str| counted(n as u64, what);
         let more = if list.is_empty() {
             "nothing is wrong".to_owned()
         } else {

@@ -12,7 +12,7 @@ use super::{RunError, Target};
 use crate::export::{self as out, Beside, Counts, Format, Options, Subject, View};
 use crate::session::{Path as TreePath, Session, SessionError, Source};
 use crate::store;
-use crate::text::Redactor;
+use crate::text::{Redactor, counted};
 
 /// What is to be exported.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ fn shown(job: &ExportJob<'_>, options: &Options, session: &Session, path: &TreeP
         (bytes, None) => bytes?,
     };
     if done.missing > 0 {
-        let images = if done.missing == 1 { "1 image".to_owned() } else { format!("{} images", done.missing) };
+        let images = counted(done.missing, "image");
         warnings.push(format!("{images} cannot be shown; a note stands in each place"));
     }
     Ok(ExportDone { entries: Some(done.entries), bytes: (session.source().len(), bytes), counts: done.counts, pictures, warnings })

@@ -123,6 +123,19 @@ fn p08_details_go_and_no_token_of_the_context() {
     assert_eq!(prune(&run, &[&["--details"]])["reason"], "nothing_to_prune");
 }
 
+/// A result that a person wants to keep keeps all of itself, whatever would make it smaller.
+#[test]
+fn what_is_protected_is_changed_by_no_measure() {
+    let image = s::image(4_000);
+    for (flag, value) in [("--details", None), ("--images", Some("drop")), ("--max-result", Some("1k"))] {
+        let run = with_result(json!([s::tx(&s::words(100_000)), image]), json!({"details": {"log": s::words(40_000)}}));
+        let measure: Vec<&str> = [flag].into_iter().chain(value).collect();
+        let kept = [measure.as_slice(), &["--protect", "tool:shot"], CHARS].concat();
+        assert_eq!(prune(&run, &[&kept])["reason"], "nothing_to_prune", "{flag}");
+        assert_eq!(row(&prune(&run, &[&measure, CHARS]), flag.trim_start_matches('-'))["entries"], 1, "{flag}");
+    }
+}
+
 /// Twelve images: two that providers refuse, in results and requests, on the path and off it.
 fn pictures() -> Run {
     let mut talk = Talk::new();
