@@ -497,6 +497,8 @@ fn compacted() -> Vec<String> {
         talk.ask();
     }
     talk.put("x1", |parent| s::entry("custom", "x1", parent, json!({"customType": "state", "data": 1})));
+    // What pi puts before the conversation is a setting: later ones change parts of it.
+    talk.put("y1", |parent| s::entry("message", "y1", parent, json!({"message": {"role": "system", "content": "be brief"}})));
     talk.put("m1", |parent| s::entry("model_change", "m1", parent, json!({"model": "anthropic/claude-sonnet-4-5"})));
     talk.put("l1", |parent| s::label("l1", parent, "t2"));
     talk.call("read", json!({"path": "late"}), 4_000);
@@ -550,7 +552,7 @@ fn what_a_compaction_summarized_goes_but_for_what_is_named() {
     let seen = context(&run);
     let receipt = repaired(&run, &["--summarized"]);
     let left: Vec<String> = entries(&run).into_keys().collect();
-    assert_eq!(left, ["a2", "a6", "a7", "end", "k1", "l1", "m1", "s1", "t2", "t6", "t7", "u6", "u7", "x1"]);
+    assert_eq!(left, ["a2", "a6", "a7", "end", "k1", "l1", "m1", "s1", "t2", "t6", "t7", "u6", "u7", "x1", "y1"]);
     assert_eq!((&row(&receipt, "summarized")["entries"], &row(&receipt, "summarized")["tokens"]), (&json!(13), &json!(0)));
     assert_eq!(context(&run), seen);
     assert_eq!((&entries(&run)["a2"]["parentId"], &entries(&run)["t2"]["parentId"]), (&Value::Null, &json!("a2")));
