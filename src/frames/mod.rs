@@ -8,16 +8,19 @@
 //! - [`layout`]: pages, and where each character stands
 //! - [`normalize`](mod@normalize): text as the fonts can print it
 //! - [`render`]: pixels and PNG files
+//! - `pack` and `codes`: pixels of many hues as a zlib stream
 //! - [`read`]: the way back
 //! - [`print`](mod@print): pages as verified files
 //! - [`archive`]: history on frames: what is carried on, what is new, what stays text
 //! - [`guide`]: how a model is told to read them
 
 pub mod archive;
+mod codes;
 pub mod font;
 pub mod guide;
 pub mod layout;
 pub mod normalize;
+mod pack;
 pub mod print;
 pub mod read;
 pub mod render;

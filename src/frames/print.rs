@@ -5,7 +5,7 @@ use std::io;
 use super::font::Lens;
 use super::layout::sheet;
 use super::read::{self, ReadError};
-use super::render::{self, Picture};
+use super::render::{self, Picture, Press};
 use super::shape::Shape;
 use crate::threads;
 
@@ -45,29 +45,27 @@ pub enum PrintError {
 /// [`PrintError`] for the first page that fails.
 pub fn print(pages: &[String], shape: &Shape) -> Result<Vec<Picture>, PrintError> {
     let lens = Lens::of(shape.pen());
-    let made = threads::map(pages, 1, || (), |(), at, page| one(page, at, shape, &lens));
+    let made = threads::map(pages, 1, Press::new, |press, at, page| one(press, page, at, shape, &lens));
     made.map_err(|_| PrintError::Thread)?.into_iter().collect()
 }
 
-fn one(page: &str, at: usize, shape: &Shape, lens: &Lens) -> Result<Picture, PrintError> {
+fn one(press: &mut Press, page: &str, at: usize, shape: &Shape, lens: &Lens) -> Result<Picture, PrintError> {
     let sheet = sheet(page, shape);
-    let picture = render::picture_with(&sheet, shape, &|pixels, before| spoil(pixels, at, before))?;
+    let picture = render::picture_with(press, &sheet, shape, spoilt(at))?;
     read::verify(&picture.png, &sheet, shape, lens).map_err(|error| PrintError::Unread { page: at + 1, error })?;
     Ok(picture)
 }
 
-/// Debug builds change one pixel when asked to (`EPITOME_TEST_FLIP_PIXEL=page:pixel`, both from 0), so that tests can show
-/// that the run then stops. `before` pixels of the picture stand before those that are passed in.
-#[cfg_attr(not(debug_assertions), allow(unused_variables, clippy::ptr_arg))]
-fn spoil(raster: &mut render::Raster, page: usize, before: usize) {
+/// The pixel that debug builds change when asked to (`EPITOME_TEST_FLIP_PIXEL=page:pixel`, both from 0), so that tests can show
+/// that the run then stops.
+#[cfg_attr(not(debug_assertions), allow(unused_variables))]
+fn spoilt(page: usize) -> Option<usize> {
     #[cfg(debug_assertions)]
     if let Ok(asked) = std::env::var("EPITOME_TEST_FLIP_PIXEL")
         && let Some((wanted, pixel)) = asked.split_once(':')
         && wanted.parse() == Ok(page)
-        && let Some(at) = pixel.parse().ok().and_then(|pixel: usize| pixel.checked_sub(before))
-        && at < raster.width * raster.height
-        && let Some(pixel) = raster.pixels.get_mut(at)
     {
-        *pixel = if *pixel == 0 { 7 } else { 0 };
+        return pixel.parse().ok();
     }
+    None
 }

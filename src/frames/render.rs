@@ -1,12 +1,13 @@
 //! Pages become pixels, and pixels PNG files.
 //!
-//! A frame holds at most ten colours, so its pixels are palette numbers, one byte each, until they are packed. A scaled
+//! A frame holds at most ten colours, so its pixels are palette numbers, and drawn where they stand in the file. A scaled
 //! shape is drawn at its font's size and then resampled in full colour.
 
 use std::io;
 
 use super::font::{NEWLINE, ROWS, Rows};
 use super::layout::{Cell, Sheet, ink};
+use super::pack::{CELL, Packer};
 use super::shape::Shape;
 
 /// A picture whose pixels are numbers of colours, see [`ink`].
@@ -31,22 +32,27 @@ pub struct Rgb {
     pub bytes: Vec<u8>,
 }
 
-/// A byte of bits as eight bytes, 0xff where a bit is set; the highest bit is the first byte.
+/// By the bits that a pixel takes (1, 2 or 4): eight bits as eight pixels, of which all bits are set where theirs is, from the
+/// highest bit on.
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, which would refuse a bad index")]
-static SPREAD: [u64; 256] = {
-    let mut table = [0; 256];
-    let mut bits = 0;
-    while bits < 256 {
-        let mut at = 0;
-        while at < 8 {
-            if bits >> (7 - at) & 1 == 1 {
-                table[bits] |= 0xff << (8 * at);
+static SPREAD: [[u32; 256]; 3] = {
+    let mut tables = [[0; 256]; 3];
+    let mut table = 0;
+    while table < 3 {
+        let (each, mut bits) = (1 << table, 0);
+        while bits < 256 {
+            let mut at = 0;
+            while at < 8 {
+                if bits >> (7 - at) & 1 == 1 {
+                    tables[table][bits] |= (u32::MAX << (32 - each)) >> (each * at);
+                }
+                at += 1;
             }
-            at += 1;
+            bits += 1;
         }
-        bits += 1;
+        table += 1;
     }
-    table
+    tables
 };
 
 /// One byte of each eight.
@@ -68,29 +74,6 @@ impl Raster {
         let at = y * self.width + x;
         self.pixels.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_le_bytes)
     }
-
-    /// Colours the pixels of row `y` from `x` on where `bits` has ones, its highest bit first.
-    fn put(&mut self, x: usize, y: usize, mut bits: u32, ink: u8) {
-        let mut at = y * self.width + x;
-        while bits != 0 {
-            let mask = SPREAD.get((bits >> 24) as usize).copied().unwrap_or(0);
-            if let Some(eight) = self.pixels.get_mut(at..at + 8)
-                && let Ok(old) = <[u8; 8]>::try_from(&*eight)
-            {
-                let new = u64::from_le_bytes(old) & !mask | (mask & (ONES * u64::from(ink)));
-                eight.copy_from_slice(&new.to_le_bytes());
-            }
-            bits <<= 8;
-            at += 8;
-        }
-    }
-
-    /// Colours whole rows.
-    fn fill_rows(&mut self, rows: std::ops::Range<usize>, colour: u8) {
-        if let Some(pixels) = self.pixels.get_mut(rows.start * self.width..rows.end * self.width) {
-            pixels.fill(colour);
-        }
-    }
 }
 
 /// The pixels of one cell's character; nothing where no font has it.
@@ -103,10 +86,15 @@ pub(super) fn glyph(shape: &Shape, cell: &Cell) -> Rows {
 /// Draws a sheet at its font's size. The picture is as wide as the frame, or as the cells where it is scaled later.
 #[must_use]
 pub fn draw(sheet: &Sheet, shape: &Shape) -> Raster {
-    let pitch = pitch(shape);
-    let mut raster = Raster::white(width(shape), sheet.rows as usize * pitch);
-    for (row, cells) in sheet.by_row().enumerate() {
-        draw_row(&mut raster, row * pitch, cells, shape);
+    let colours = Colours { numbers: std::array::from_fn(|ink| ink as u8), palette: Vec::new(), bits: 4 };
+    let mut rows = Vec::new();
+    paint(&mut rows, sheet, shape, &colours);
+    let width = width(shape).max(1);
+    let mut raster = Raster::white(width, sheet.rows as usize * pitch(shape));
+    for (line, row) in raster.pixels.chunks_exact_mut(width).zip(rows.chunks_exact(stride(shape, colours.bits))) {
+        for (two, byte) in line.chunks_mut(2).zip(row.iter().skip(1)) {
+            two.iter_mut().zip([byte >> 4, byte & 15]).for_each(|(pixel, number)| *pixel = number);
+        }
     }
     raster
 }
@@ -121,24 +109,90 @@ pub(super) fn pitch(shape: &Shape) -> usize {
     (shape.pen().cell.1 * shape.repeat) as usize
 }
 
-/// Draws one row of text, and its copies, on white.
-fn draw_row(raster: &mut Raster, top: usize, cells: &[Cell], shape: &Shape) {
-    let pen = shape.pen();
-    let (cell_w, cell_h, repeat) = (pen.cell.0 as usize, pen.cell.1 as usize, shape.repeat as usize);
-    raster.fill_rows(top + cell_h..top + repeat * cell_h, ink::BAND);
-    for cell in cells {
-        let x = usize::from(cell.col) * cell_w;
-        for y in (0..repeat).map(|copy| top + copy * cell_h) {
-            if cell.c == NEWLINE {
-                let bits = u32::MAX << (32 - pen.cell.0.min(31));
-                (y..y + cell_h).for_each(|y| raster.put(x, y, bits, ink::BLACK));
-                continue;
+/// Bytes of a row of pixels in a PNG: one for the filter, and as many as pixels of so many bits need.
+fn stride(shape: &Shape, bits: usize) -> usize {
+    1 + (width(shape) * bits).div_ceil(8)
+}
+
+/// What colours are in a file.
+struct Colours {
+    /// The number of each [`ink`] that is used.
+    numbers: [u8; ink::COLOURS.len()],
+    palette: Vec<u8>,
+    /// Bits of a pixel: 1, 2 or 4.
+    bits: usize,
+}
+
+impl Colours {
+    /// Only those that a sheet uses, in as few bits as they need.
+    fn of(sheet: &Sheet, shape: &Shape) -> Colours {
+        let mut colours = Colours { numbers: [0; ink::COLOURS.len()], palette: Vec::new(), bits: 4 };
+        for ((number, used), colour) in colours.numbers.iter_mut().zip(used_colours(sheet, shape)).zip(ink::COLOURS) {
+            if used {
+                *number = (colours.palette.len() / 3) as u8;
+                colours.palette.extend(colour);
             }
-            for (down, bits) in glyph(shape, cell).into_iter().enumerate().take(cell_h) {
-                raster.put(x, y + down, bits, cell.ink);
+        }
+        colours.bits = match colours.palette.len() / 3 {
+            0..=2 => 1,
+            3..=4 => 2,
+            _ => 4,
+        };
+        colours
+    }
+
+    /// 32 bits of pixels in one ink.
+    fn solid(&self, ink: u8) -> u32 {
+        u32::MAX / ((1 << self.bits) - 1) * u32::from(self.numbers.get(usize::from(ink)).copied().unwrap_or(0))
+    }
+}
+
+/// Draws a sheet in rows of pixels as they stand in a PNG: a byte for the filter, which is none, and the packed pixels.
+fn paint(rows: &mut Vec<u8>, sheet: &Sheet, shape: &Shape, colours: &Colours) {
+    /// Bytes behind the last row, so that eight can be taken at once anywhere.
+    const SPARE: usize = 8;
+    let (pen, bits, stride) = (shape.pen(), colours.bits, stride(shape, colours.bits));
+    let (cell_w, cell_h) = (pen.cell.0 as usize, pen.cell.1 as usize);
+    let spread = SPREAD.get(bits.ilog2() as usize).unwrap_or(&SPREAD[0]);
+    // White is the first number, and most of a page is white.
+    let size = sheet.rows as usize * pitch(shape) * stride;
+    rows.clear();
+    rows.resize(size + SPARE, 0);
+    let mut put = |line: usize, x: usize, mut glyph: u32, colour: u32| {
+        let mut bit = x * bits;
+        while glyph != 0 {
+            let mask = spread.get((glyph >> 24) as usize).copied().unwrap_or(0);
+            let (at, shift) = (line * stride + 1 + bit / 8, 32 - bit % 8);
+            if let Some(eight) = rows.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+                let old = u64::from_be_bytes(*eight);
+                *eight = (old & !(u64::from(mask) << shift) | u64::from(mask & colour) << shift).to_be_bytes();
+            }
+            glyph <<= 8;
+            bit += 8 * bits;
+        }
+    };
+    let mut known: [Option<Rows>; 128] = [None; 128];
+    for (row, cells) in sheet.by_row().enumerate() {
+        let top = row * pitch(shape);
+        for line in top + cell_h..top + pitch(shape) {
+            (0..width(shape)).step_by(8).for_each(|x| put(line, x, u32::MAX << (32 - (width(shape) - x).min(8)), colours.solid(ink::BAND)));
+        }
+        for cell in cells {
+            let x = usize::from(cell.col) * cell_w;
+            let (glyph, colour) = match known.get_mut(cell.c as usize) {
+                _ if cell.c == NEWLINE => ([u32::MAX << (32 - pen.cell.0.min(31)); ROWS], colours.solid(ink::BLACK)),
+                Some(known) => (*known.get_or_insert_with(|| glyph(shape, cell)), colours.solid(cell.ink)),
+                None => (glyph(shape, cell), colours.solid(cell.ink)),
+            };
+            for top in (top..top + pitch(shape)).step_by(cell_h.max(1)) {
+                // A line end fills cells that are higher than glyphs, too.
+                let below = if cell.c == NEWLINE { glyph.first().copied() } else { None };
+                let lines = glyph.into_iter().chain(std::iter::repeat(below.unwrap_or(0)));
+                (top..top + cell_h).zip(lines).for_each(|(line, bits)| put(line, x, bits, colour));
             }
         }
     }
+    rows.truncate(size);
 }
 
 /// A finished frame.
@@ -152,77 +206,89 @@ pub struct Picture {
     pub height: u32,
 }
 
+/// What one picture leaves for the next one: rooms that need not be made again.
+pub(super) struct Press {
+    packer: Packer,
+    /// Rows of pixels as they stand in a PNG.
+    rows: Vec<u8>,
+}
+
+impl Press {
+    pub(super) fn new() -> Press {
+        Press { packer: Packer::new(), rows: Vec::new() }
+    }
+}
+
 /// Draws and encodes a sheet.
 ///
 /// # Errors
 /// When the encoder refuses, which it does for no picture that is made here.
 pub fn picture(sheet: &Sheet, shape: &Shape) -> io::Result<Picture> {
-    picture_with(sheet, shape, &|_, _| ())
+    picture_with(&mut Press::new(), sheet, shape, None)
 }
 
-/// The same, with a hand in what is drawn: `touch` gets pixels and how many of the picture stand before them.
+/// The same with rooms that are there already, and one pixel spoilt for a test.
 ///
 /// # Errors
 /// As [`picture`].
-pub(super) fn picture_with(sheet: &Sheet, shape: &Shape, touch: &dyn Fn(&mut Raster, usize)) -> io::Result<Picture> {
+pub(super) fn picture_with(press: &mut Press, sheet: &Sheet, shape: &Shape, spoilt: Option<usize>) -> io::Result<Picture> {
     let (png, width, height) = if shape.scaled {
         let mut raster = draw(sheet, shape);
-        touch(&mut raster, 0);
+        spoilt.and_then(|at| raster.pixels.get_mut(at)).into_iter().for_each(|pixel| *pixel ^= 7);
         let rgb = scaled(&raster, shape);
         (encode_rgb(&rgb)?, rgb.width, rgb.height)
     } else {
-        (encode(sheet, shape, touch)?, width(shape), sheet.rows as usize * pitch(shape))
+        (encode(press, sheet, shape, spoilt)?, width(shape), sheet.rows as usize * pitch(shape))
     };
     Ok(Picture { png, width: width as u32, height: height as u32 })
 }
 
-/// An indexed PNG: only the colours that are used, in as few bits as they need, no filter. It is drawn and packed one row of
-/// text after the other, so that never more than that is there in pixels of a byte.
-fn encode(sheet: &Sheet, shape: &Shape, touch: &dyn Fn(&mut Raster, usize)) -> io::Result<Vec<u8>> {
-    let (width, pitch) = (width(shape), pitch(shape));
-    let used = used_colours(sheet, shape);
-    let mut numbers = [0_u8; 16];
-    let mut palette = Vec::new();
-    for ((number, used), colour) in numbers.iter_mut().zip(used).zip(ink::COLOURS) {
-        if used {
-            *number = (palette.len() / 3) as u8;
-            palette.extend(colour);
-        }
+/// An indexed PNG: only the colours that are used, in as few bits as they need, no filter.
+fn encode(press: &mut Press, sheet: &Sheet, shape: &Shape, spoilt: Option<usize>) -> io::Result<Vec<u8>> {
+    let (width, height) = (width(shape), sheet.rows as usize * pitch(shape));
+    let colours = Colours::of(sheet, shape);
+    let (bits, stride) = (colours.bits, stride(shape, colours.bits));
+    paint(&mut press.rows, sheet, shape, &colours);
+    if let Some(at) = spoilt {
+        let (line, bit) = (at / width.max(1), at % width.max(1) * bits);
+        press.rows.get_mut(line * stride + 1 + bit / 8).into_iter().for_each(|byte| *byte ^= 0x80 >> (bit % 8 + bits - 1));
     }
-    let (bits, depth) = match palette.len() / 3 {
-        0..=2 => (1, png::BitDepth::One),
-        3..=4 => (2, png::BitDepth::Two),
-        _ => (4, png::BitDepth::Four),
+    let packed = if bits * shape.pen().cell.0 as usize == 8 * CELL {
+        press.packer.zlib(&press.rows, stride)
+    } else {
+        general(&press.rows, if bits == 4 { LEVEL_OF_MANY } else { LEVEL_OF_FEW })?
     };
-    let height = sheet.rows as usize * pitch;
-    let mut packed = Vec::with_capacity(height * (width * bits).div_ceil(8));
-    let mut band = Raster::white(width, pitch);
-    for (row, cells) in sheet.by_row().enumerate() {
-        band.pixels.fill(ink::WHITE);
-        draw_row(&mut band, 0, cells, shape);
-        touch(&mut band, row * pitch * width);
-        for line in band.pixels.chunks_exact(width.max(1)).take(pitch) {
-            pack_line(line, bits, &numbers, &mut packed);
-        }
-    }
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(packed.len() + 256);
     let mut encoder = png::Encoder::new(&mut out, width as u32, height as u32);
     encoder.set_color(png::ColorType::Indexed);
-    encoder.set_depth(depth);
-    encoder.set_palette(palette);
-    encoder.set_filter(png::Filter::NoFilter);
-    encoder.set_deflate_compression(png::DeflateCompression::Level(if bits == 4 { LEVEL_OF_MANY } else { LEVEL_OF_FEW }));
+    encoder.set_depth(match bits {
+        1 => png::BitDepth::One,
+        2 => png::BitDepth::Two,
+        _ => png::BitDepth::Four,
+    });
+    encoder.set_palette(colours.palette);
     encoder
         .write_header()
-        .and_then(|mut writer| writer.write_image_data(&packed).and_then(|()| writer.finish()))
+        .and_then(|mut writer| writer.write_chunk(png::chunk::IDAT, &packed).and_then(|()| writer.finish()))
         .map_err(io::Error::other)?;
     Ok(out)
 }
 
-/// How hard the packer looks for repeats. With few colours more than this takes half as long again and saves 1.5 %; with six
-/// hues the next lower one would take half the time and 5 % more room.
+/// How hard a general encoder looks for repeats. With few colours more than this takes half as long again and saves 1.5 %.
 const LEVEL_OF_FEW: u8 = 5;
 const LEVEL_OF_MANY: u8 = 6;
+
+/// A zlib stream by an encoder for anything.
+pub(super) fn general(rows: &[u8], level: u8) -> io::Result<Vec<u8>> {
+    let mut out = vec![0; zlib_rs::compress_bound(rows.len())];
+    let (packed, result) = zlib_rs::compress_slice(&mut out, rows, zlib_rs::DeflateConfig::new(level.into()));
+    let size = packed.len();
+    if result != zlib_rs::ReturnCode::Ok {
+        return Err(io::Error::other(format!("zlib: {result:?}")));
+    }
+    out.truncate(size);
+    Ok(out)
+}
 
 /// Which colours have a pixel.
 fn used_colours(sheet: &Sheet, shape: &Shape) -> [bool; ink::COLOURS.len()] {
@@ -244,36 +310,6 @@ fn used_colours(sheet: &Sheet, shape: &Shape) -> [bool; ink::COLOURS.len()] {
         }
     }
     used
-}
-
-fn pack_line(line: &[u8], bits: usize, numbers: &[u8; 16], packed: &mut Vec<u8>) {
-    let (whole, rest) = line.as_chunks::<8>();
-    for eight in whole {
-        pack(eight, bits, numbers, packed);
-    }
-    if !rest.is_empty() {
-        let mut eight = [u8::MAX; 8];
-        eight.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        let end = packed.len() + (rest.len() * bits).div_ceil(8);
-        pack(&eight, bits, numbers, packed);
-        packed.truncate(end);
-    }
-}
-
-/// Packs eight pixels; one that is no colour is padding.
-fn pack(eight: &[u8; 8], bits: usize, numbers: &[u8; 16], out: &mut Vec<u8>) {
-    let mut word = 0_u32;
-    // White is the first number, and most of a page is white.
-    if u64::from_le_bytes(*eight) != 0 {
-        for pixel in eight {
-            word = word << bits | u32::from(numbers.get(usize::from(*pixel & 15)).copied().unwrap_or(0));
-        }
-    }
-    match bits {
-        1 => out.push(word as u8),
-        2 => out.extend_from_slice(&(word as u16).to_be_bytes()),
-        _ => out.extend_from_slice(&word.to_be_bytes()),
-    }
 }
 
 fn encode_rgb(rgb: &Rgb) -> io::Result<Vec<u8>> {
@@ -358,4 +394,12 @@ impl Taps {
 fn lanczos(x: f64) -> f64 {
     let sinc = |x: f64| if x == 0.0 { 1.0 } else { (std::f64::consts::PI * x).sin() / (std::f64::consts::PI * x) };
     if x.abs() < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 }
+}
+
+/// Rows of pixels as they stand in the file of a sheet.
+#[cfg(test)]
+pub(super) fn rows_of(sheet: &Sheet, shape: &Shape) -> Vec<u8> {
+    let mut rows = Vec::new();
+    paint(&mut rows, sheet, shape, &Colours::of(sheet, shape));
+    rows
 }
