@@ -19,7 +19,7 @@ const NOW_MS: u64 = 1_769_860_800_000;
 pub(crate) struct Talk {
     pub(crate) lines: Vec<String>,
     parent: Option<String>,
-    calls: usize,
+    pub(crate) calls: usize,
     questions: usize,
 }
 

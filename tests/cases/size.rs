@@ -326,6 +326,25 @@ fn p07_arguments_of_old_writes_are_cut_and_stay_whole_calls() {
     assert_eq!(row(&prune(&run, &[&["--args", "--protect-tokens", "0"], CHARS]), "args")["entries"], 5);
 }
 
+/// A file that a cut name does not lead to, and a call that a provider signed as it is.
+#[test]
+fn p07_names_of_files_and_signed_calls_are_not_cut() {
+    let mut signed = s::call("c2", "write", json!({"path": "f", "content": s::words(30_000)}));
+    signed["thoughtSignature"] = json!("sig");
+    let mut talk = Talk::new();
+    talk.call("write", json!({"path": "p".repeat(3_000), "content": "short"}), 10);
+    talk.put("a2", |parent| s::assistant("a2", parent, json!([signed])));
+    talk.put("t2", |parent| s::tool_result("t2", parent.unwrap(), "c2", "write", "done"));
+    talk.calls = 2;
+    talk.call("write", json!({"path": "f", "content": s::words(30_000)}), 10);
+    let run = talk.run();
+    let before = entries(&run);
+    let receipt = prune(&run, &[&["--args", "--protect-tokens", "0"], CHARS]);
+    assert_eq!(ids(&row(&receipt, "args")["changes"]), ["a3"], "{receipt}");
+    let after = entries(&run);
+    assert_eq!((&after["a1"], &after["a2"]), (&before["a1"], &before["a2"]));
+}
+
 #[test]
 fn p09_data_of_an_extension_is_emptied_and_keeps_its_keys() {
     let mut talk = Talk::new();
@@ -371,6 +390,11 @@ fn p19_a_result_over_the_limit_is_cut_even_when_it_is_the_newest() {
     assert_eq!(check(&run), [""; 0]);
     assert_eq!(prune(&run, &[&["--max-result", "1k"], CHARS])["reason"], "nothing_to_prune");
     assert_eq!(run.go(&["prune", "s.jsonl", "--max-result", "10"]).code, 2);
+    // What tells of an image that went is no text to be cut.
+    let note = s::tx("[Image dropped: image/png, 8 x 8 pixels, 400 bytes, sha256 0123456789ab]");
+    let run = with_result(json!([note, s::tx(&s::words(100_000))]), json!({}));
+    assert_eq!(row(&prune(&run, &[&["--max-result", "1k"], CHARS]), "max-result")["entries"], 1);
+    assert_eq!(entries(&run)["t1"]["message"]["content"][0], note);
     // A result that was asked to stay stays.
     let mut talk = Talk::new();
     talk.call("bash", json!({"command": "cat all"}), 100_000);
@@ -423,6 +447,28 @@ fn p17_a_result_in_the_context_is_not_replaced_by_one_outside() {
     let run = talk.run();
     let before = entries(&run);
     prune(&run, &[&["--dedupe"], CHARS]);
+    let after = entries(&run);
+    assert_eq!(after["t1"]["message"]["content"][0]["text"], "[Same output as in entry t2]");
+    assert_eq!((&after["t2"], &after["t3"]), (&before["t2"], &before["t3"]));
+}
+
+/// What stands for another entry on one path is not itself replaced on another, where something newer says the same.
+#[test]
+fn p17_what_stands_for_another_keeps_its_text() {
+    let text = s::words(4_000);
+    let mut talk = Talk::new();
+    let put = |talk: &mut Talk, n: usize| {
+        let (a, t, c) = (format!("a{n}"), format!("t{n}"), format!("c{n}"));
+        talk.put(&a, |parent| s::assistant(&a, parent, json!([s::call(&c, "bash", json!({}))])));
+        talk.put(&t, |parent| s::tool_result(&t, parent.unwrap(), &c, "bash", &text));
+    };
+    put(&mut talk, 1);
+    put(&mut talk, 2);
+    put(&mut talk, 3);
+    talk.put("b", |_| answer("b", "t2", "the other way"));
+    let run = talk.run();
+    let before = entries(&run);
+    prune(&run, &[&["--dedupe", "--leaf", "all"], CHARS]);
     let after = entries(&run);
     assert_eq!(after["t1"]["message"]["content"][0]["text"], "[Same output as in entry t2]");
     assert_eq!((&after["t2"], &after["t3"]), (&before["t2"], &before["t3"]));
@@ -584,6 +630,28 @@ fn r13_one_gap_does_not_become_many() {
     assert_eq!(left, ["u1"]);
     let checked = run.json(&["inspect", "--check", "s.jsonl"]);
     assert_eq!(checked["problems"].as_array().unwrap().iter().filter(|p| p["code"] == "dangling-parent").count(), 1, "{checked}");
+}
+
+#[test]
+fn r13_what_stays_at_a_gap_keeps_its_results() {
+    let half = |n: usize| {
+        let (k, u, a) = (format!("k{n}"), format!("v{n}"), format!("w{n}"));
+        [s::compaction(&k, "u3", "done", &k), s::user(&u, k.as_str(), "on"), answer(&a, &u, "on it")]
+    };
+    let lines = [
+        vec![
+            s::header(),
+            s::assistant("u1", "lost", json!([s::call("c1", "bash", json!({}))])),
+            s::tool_result("u2", "u1", "c1", "bash", &s::words(4_000)),
+            answer("u3", "u2", &s::words(4_000)),
+        ],
+        half(1).into(),
+        half(2).into(),
+    ];
+    let run = Run::of(s::file(&lines.concat()));
+    repaired(&run, &["--summarized"]);
+    let left: Vec<String> = entries(&run).into_keys().filter(|id| id.starts_with('u')).collect();
+    assert_eq!(left, ["u1", "u2"]);
 }
 
 #[test]
