@@ -333,33 +333,14 @@ fn tree(findings: &mut Findings<'_>, path: &Path) {
     }
 }
 
-/// Results and their calls, and what compactions keep, along every path of the tree at once: the calls above an entry are
-/// kept while the tree is walked.
+/// Results and their calls, and what compactions keep, along every path of the tree.
 fn pairs(findings: &mut Findings<'_>) {
     let session = findings.session;
-    let children = session.children();
-    let mut walk: Vec<(Ix, bool)> = children.roots().iter().rev().map(|ix| (*ix, false)).collect();
-    // Who made each call last above the entry, and whom those on the path took the place of.
-    let mut above: Vec<Option<Ix>> = vec![None; session.names()];
-    let mut replaced: Vec<Option<Ix>> = Vec::new();
-    let mut on_path = vec![false; session.all().len()];
     let mut answered = vec![false; session.count_of_calls()];
-    while let Some((ix, leave)) = walk.pop() {
-        if let Some(place) = on_path.get_mut(ix.0 as usize) {
-            *place = !leave;
-        }
-        if leave {
-            for call in session.calls(ix).iter().rev() {
-                if let (Some(caller), Some(before)) = (above.get_mut(call.0 as usize), replaced.pop()) {
-                    *caller = before;
-                }
-            }
-            continue;
-        }
-        walk.push((ix, true));
+    session.walk(&mut |ix, above| {
         let entry = &session[ix];
         match (entry.role, entry.target) {
-            (Role::ToolResult, Some(call)) => match above.get(call.0 as usize).copied().flatten() {
+            (Role::ToolResult, Some(call)) => match above.caller(call) {
                 Some(caller) => {
                     for (place, _) in session.placed_calls(caller).filter(|(_, made)| *made == call) {
                         if let Some(answered) = answered.get_mut(place) {
@@ -380,25 +361,15 @@ fn pairs(findings: &mut Findings<'_>) {
         }
         if entry.kind == Kind::Compaction
             && let Some(kept) = entry.target
+            && !session.find(kept).is_some_and(|kept| above.holds(kept))
         {
-            let found = session.find(kept).is_some_and(|kept| kept == ix || on_path.get(kept.0 as usize) == Some(&true));
-            if !found {
-                findings.at(
-                    Code::MissingKeptId,
-                    ix,
-                    format!("compaction {} keeps from {}, which is not before it; nothing is kept", findings.id(ix), session.name(kept)),
-                );
-            }
+            findings.at(
+                Code::MissingKeptId,
+                ix,
+                format!("compaction {} keeps from {}, which is not before it; nothing is kept", findings.id(ix), session.name(kept)),
+            );
         }
-        for call in session.calls(ix) {
-            if let Some(caller) = above.get_mut(call.0 as usize) {
-                replaced.push(caller.replace(ix));
-            }
-        }
-        for child in children.of(ix).iter().rev() {
-            walk.push((*child, false));
-        }
-    }
+    });
     for (ix, entry) in session.nodes() {
         if entry.stop.failed() {
             continue;

@@ -2,7 +2,7 @@
 //!
 //! Every walk is linear and stops at the first repeat: damaged files hold cycles, duplicate ids and parents that are gone.
 
-use super::entry::{Ix, Parent};
+use super::entry::{Ix, Parent, Sym};
 use super::index::Session;
 
 /// A path through the tree: from a root down to a leaf.
@@ -70,7 +70,68 @@ impl Children {
     }
 }
 
+/// What stands above an entry, while a tree is walked.
+#[derive(Debug)]
+pub struct Above {
+    /// Who made each call last, by the number of its id.
+    callers: Vec<Option<Ix>>,
+    /// Whom the callers on the path took the place of, the latest last.
+    replaced: Vec<Option<Ix>>,
+    on_path: Vec<bool>,
+}
+
+impl Above {
+    /// The entry that made a call, the nearest where several did.
+    #[must_use]
+    pub fn caller(&self, call: Sym) -> Option<Ix> {
+        self.callers.get(call.0 as usize).copied().flatten()
+    }
+
+    /// Whether an entry is the one that is looked at, or above it.
+    #[must_use]
+    pub fn holds(&self, ix: Ix) -> bool {
+        self.on_path.get(ix.0 as usize) == Some(&true)
+    }
+
+    fn step(&mut self, ix: Ix, inside: bool) {
+        if let Some(place) = self.on_path.get_mut(ix.0 as usize) {
+            *place = inside;
+        }
+    }
+
+    fn call(&mut self, call: Sym, ix: Ix) {
+        if let Some(caller) = self.callers.get_mut(call.0 as usize) {
+            self.replaced.push(caller.replace(ix));
+        }
+    }
+
+    fn hang_up(&mut self, call: Sym) {
+        if let (Some(caller), Some(before)) = (self.callers.get_mut(call.0 as usize), self.replaced.pop()) {
+            *caller = before;
+        }
+    }
+}
+
 impl Session {
+    /// Shows every entry of the tree with what stands above it, each after its parent and siblings in file order: all paths
+    /// at once. Entries of cycles are on no path.
+    pub fn walk(&self, visit: &mut dyn FnMut(Ix, &Above)) {
+        let children = self.children();
+        let mut above = Above { callers: vec![None; self.names()], replaced: Vec::new(), on_path: vec![false; self.all().len()] };
+        let mut next: Vec<(Ix, bool)> = children.roots().iter().rev().map(|ix| (*ix, true)).collect();
+        while let Some((ix, enters)) = next.pop() {
+            above.step(ix, enters);
+            if !enters {
+                self.calls(ix).iter().rev().for_each(|call| above.hang_up(*call));
+                continue;
+            }
+            visit(ix, &above);
+            self.calls(ix).iter().for_each(|call| above.call(*call, ix));
+            next.push((ix, false));
+            next.extend(children.of(ix).iter().rev().map(|child| (*child, true)));
+        }
+    }
+
     /// The leaf that readers take: the last entry of the file.
     #[must_use]
     pub fn leaf(&self) -> Option<Ix> {

@@ -3,11 +3,11 @@
 //! Nothing goes that the context of a path holds, that a file-wide setting rests on, or that something names which stays:
 //! then a reader finds less history, and everything that it looks up.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use super::{Measure, SizeSettings};
-use crate::session::{Ix, Kind, Role, Session, Sym};
+use crate::session::{Ix, Kind, Map, Role, Session, Set};
 
 /// The entries that go, and the measure that takes each.
 pub(super) fn plan(session: &Session, settings: &SizeSettings, paths: &[Vec<Ix>]) -> io::Result<BTreeMap<Ix, Measure>> {
@@ -16,7 +16,7 @@ pub(super) fn plan(session: &Session, settings: &SizeSettings, paths: &[Vec<Ix>]
         return Ok(gone);
     }
     let active = session.active_path();
-    let living: HashSet<Ix> = paths.iter().flatten().copied().chain(active.entries.iter().copied()).collect();
+    let living: Set<Ix> = paths.iter().flatten().copied().chain(active.entries.iter().copied()).collect();
     if settings.dead_branches {
         for (ix, entry) in session.nodes().filter(|(ix, _)| !living.contains(ix)) {
             if entry.kind != Kind::Archive {
@@ -53,7 +53,7 @@ pub(super) fn plan(session: &Session, settings: &SizeSettings, paths: &[Vec<Ix>]
 /// hang in the gap itself, and one fault would become many. Returns whether there were any.
 fn keep_edges(session: &Session, gone: &mut BTreeMap<Ix, Measure>) -> bool {
     // The uppermost of the entries that go above one, as far as they follow each other.
-    let mut upmost: HashMap<Ix, Ix> = HashMap::new();
+    let mut upmost: Map<Ix, Ix> = Map::default();
     let mut hanging: BTreeMap<Ix, usize> = BTreeMap::new();
     let above = |ix: Ix| session.parent(ix).filter(|parent| gone.contains_key(parent));
     for first in session.nodes().filter(|(ix, _)| !gone.contains_key(ix)).filter_map(|(ix, _)| above(ix)) {
@@ -100,10 +100,10 @@ fn last_settings(session: &Session) -> Vec<Ix> {
 
 /// The entries that the path of some leaf needs: what follows the start of the range that its latest compaction keeps. Leaves
 /// that go need nothing.
-fn needed(session: &Session, stays: &dyn Fn(Ix) -> bool, paths: &[Vec<Ix>]) -> HashSet<Ix> {
-    let mut parents: HashSet<Ix> = HashSet::new();
+fn needed(session: &Session, stays: &dyn Fn(Ix) -> bool, paths: &[Vec<Ix>]) -> Set<Ix> {
+    let mut parents: Set<Ix> = Set::default();
     parents.extend(session.nodes().filter(|(ix, _)| stays(*ix)).filter_map(|(ix, _)| session.parent(ix)));
-    let mut needed = HashSet::new();
+    let mut needed = Set::default();
     let leaves = session.nodes().map(|(ix, _)| ix).filter(|ix| stays(*ix) && !parents.contains(ix));
     for path in leaves.map(|leaf| session.path(leaf).entries).chain(paths.iter().cloned()) {
         let compaction = path.iter().rposition(|ix| session[*ix].kind == Kind::Compaction);
@@ -145,32 +145,16 @@ fn keep_what_is_named(session: &Session, gone: &mut BTreeMap<Ix, Measure>) -> io
 }
 
 /// For each result of the tree the message that made its call, the nearest above it; and the other way round.
-fn pairs(session: &Session) -> (HashMap<Ix, Ix>, HashMap<Ix, Vec<Ix>>) {
-    let children = session.children();
-    let mut walk: Vec<(Ix, bool)> = children.roots().iter().map(|ix| (*ix, false)).collect();
-    let mut above: HashMap<Sym, Vec<Ix>> = HashMap::new();
-    let (mut callers, mut results) = (HashMap::new(), HashMap::<Ix, Vec<Ix>>::new());
-    while let Some((ix, leave)) = walk.pop() {
-        for call in session.calls(ix) {
-            if leave {
-                above.entry(*call).or_default().pop();
-            }
-        }
-        if leave {
-            continue;
-        }
-        walk.push((ix, true));
+fn pairs(session: &Session) -> (Map<Ix, Ix>, Map<Ix, Vec<Ix>>) {
+    let (mut callers, mut results) = (Map::default(), Map::<Ix, Vec<Ix>>::default());
+    session.walk(&mut |ix, above| {
         let entry = &session[ix];
         if entry.role == Role::ToolResult
-            && let Some(caller) = entry.target.and_then(|call| above.get(&call)).and_then(|calls| calls.last())
+            && let Some(caller) = entry.target.and_then(|call| above.caller(call))
         {
-            callers.insert(ix, *caller);
-            results.entry(*caller).or_default().push(ix);
+            callers.insert(ix, caller);
+            results.entry(caller).or_default().push(ix);
         }
-        for call in session.calls(ix) {
-            above.entry(*call).or_default().push(ix);
-        }
-        walk.extend(children.of(ix).iter().map(|child| (*child, false)));
-    }
+    });
     (callers, results)
 }
