@@ -10,12 +10,14 @@
 //! - [`render`]: pixels and PNG files
 //! - `pack` and `codes`: pixels of many hues as a zlib stream
 //! - [`read`]: the way back
+//! - `exact`: the same, in short, for rows of which nothing is wrong
 //! - [`print`](mod@print): pages as verified files
 //! - [`archive`]: history on frames: what is carried on, what is new, what stays text
 //! - [`guide`]: how a model is told to read them
 
 pub mod archive;
 mod codes;
+mod exact;
 pub mod font;
 pub mod guide;
 pub mod layout;

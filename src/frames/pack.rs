@@ -338,7 +338,7 @@ mod tests {
         let text = normalize(concat!(include_str!("pack.rs"), include_str!("font.rs"), include_str!("render.rs")), &shape.pen()).text;
         let mut pages = pages(&text, &shape, shape.grid().rows);
         finish(&mut pages, &shape);
-        let rows = rows_of(&sheet(&pages[0], &shape), &shape);
+        let (rows, ..) = rows_of(&sheet(&pages[0], &shape), &shape);
         let (ours, general) = (Packer::new().zlib(&rows, 785).len(), general(&rows, 6).unwrap().len());
         assert!(ours * 100 < general * 103, "{ours} {general}");
     }

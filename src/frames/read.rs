@@ -5,6 +5,7 @@
 
 use std::io;
 
+use super::exact::Exact;
 use super::font::{Lens, NEWLINE, ROWS, Rows};
 use super::layout::{Cell, Sheet, ink};
 use super::render::{self, ONES, Raster, Rgb};
@@ -67,6 +68,8 @@ struct Opened<'a> {
 struct Packing {
     /// Pixels of a byte.
     each: usize,
+    /// The inks of the palette, by their numbers.
+    inks: Vec<u8>,
     table: Vec<[u8; 8]>,
 }
 
@@ -87,7 +90,7 @@ fn open(file: &[u8]) -> Result<Opened<'_>, ReadError> {
         (png::ColorType::Indexed, Some(palette)) => {
             let colours = palette.as_chunks().0.iter().map(|colour| ink::COLOURS.iter().position(|known| known == colour));
             let numbers: Option<Vec<u8>> = colours.map(|number| number.map(|n| n as u8)).collect();
-            Some(Packing::new(depth, &numbers.ok_or(ReadError::FullColour)?)?)
+            Some(Packing::new(depth, numbers.ok_or(ReadError::FullColour)?)?)
         }
         (png::ColorType::Rgb, _) if depth == 8 => None,
         _ => return Err(ReadError::Decode(format!("colour type {colour:?} with {depth} bits is not what frames are"))),
@@ -96,20 +99,21 @@ fn open(file: &[u8]) -> Result<Opened<'_>, ReadError> {
 }
 
 impl Packing {
-    fn new(depth: usize, numbers: &[u8]) -> Result<Packing, ReadError> {
+    fn new(depth: usize, inks: Vec<u8>) -> Result<Packing, ReadError> {
         if !matches!(depth, 1 | 2 | 4 | 8) {
             return Err(ReadError::Decode(format!("{depth} bits a pixel")));
         }
         // Pixels of a colour that is not in the palette are strays.
         let each = 8 / depth;
         let mask = (1_usize << depth) - 1;
-        let number = |at: usize| numbers.get(at).copied().unwrap_or(u8::MAX >> 1);
+        let number = |at: usize| inks.get(at).copied().unwrap_or(u8::MAX >> 1);
         let pixels = |byte: usize| {
             let mut pixels = [0; 8];
             pixels.iter_mut().take(each).enumerate().for_each(|(n, pixel)| *pixel = number(byte >> (8 - depth * (n + 1)) & mask));
             pixels
         };
-        Ok(Packing { each, table: (0..256).map(pixels).collect() })
+        let table = (0..256).map(pixels).collect();
+        Ok(Packing { each, inks, table })
     }
 
     fn unpack(&self, packed: &[u8], line: &mut [u8]) {
@@ -137,12 +141,14 @@ impl Packing {
 }
 
 impl Opened<'_> {
-    /// The next `rows` rows of packed pixels, in the first rows of `raster`.
-    fn rows(&mut self, packing: &Packing, raster: &mut Raster, rows: usize) -> Result<(), ReadError> {
-        for line in raster.pixels.chunks_exact_mut(self.width.max(1)).take(rows) {
+    /// The next `rows` rows of packed pixels, and eight bytes more.
+    fn rows(&mut self, packed: &mut Vec<u8>, rows: usize) -> Result<(), ReadError> {
+        packed.clear();
+        for _ in 0..rows {
             let row = self.reader.next_row().map_err(wrong)?.ok_or(ReadError::Size(self.width, self.height))?;
-            packing.unpack(row.data(), line);
+            packed.extend_from_slice(row.data());
         }
+        packed.extend([0; 8]);
         Ok(())
     }
 
@@ -164,8 +170,11 @@ pub fn decode(file: &[u8]) -> Result<Pixels, ReadError> {
         opened.reader.next_frame(&mut bytes).map_err(wrong)?;
         return Ok(Pixels::Full(Rgb { width, height, bytes }));
     };
-    let mut raster = Raster::white(width, height);
-    opened.rows(&packing, &mut raster, height)?;
+    let (mut raster, mut packed) = (Raster::white(width, height), Vec::new());
+    for line in raster.pixels.chunks_exact_mut(width.max(1)).take(height) {
+        opened.rows(&mut packed, 1)?;
+        packing.unpack(&packed, line);
+    }
     opened.end()?;
     Ok(Pixels::Raster(raster))
 }
@@ -337,9 +346,19 @@ pub fn verify(png: &[u8], sheet: &Sheet, shape: &Shape, lens: &Lens) -> Result<(
             if opened.width != shape.edge as usize || opened.height != sheet.rows as usize * pitch {
                 return Err(size);
             }
-            let mut band = Raster::white(opened.width, pitch);
+            let bits = 8 / packing.each;
+            let stride = (opened.width * bits).div_ceil(8);
+            let mut exact = Exact::new(shape, lens, bits, &packing.inks);
+            let (mut band, mut packed) = (Raster::white(opened.width, pitch), Vec::new());
             for (row, cells) in sheet.by_row().enumerate() {
-                opened.rows(&packing, &mut band, pitch)?;
+                opened.rows(&mut packed, pitch)?;
+                if exact.as_mut().is_some_and(|exact| exact.is_row(&mut packed, stride, cells)) {
+                    continue;
+                }
+                for (line, packed) in band.pixels.chunks_exact_mut(opened.width.max(1)).zip(packed.chunks_exact(stride.max(1))).take(pitch)
+                {
+                    packing.unpack(packed, line);
+                }
                 comparison.row(&band, 0, row, cells)?;
             }
             opened.end()

@@ -396,10 +396,10 @@ fn lanczos(x: f64) -> f64 {
     if x.abs() < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 }
 }
 
-/// Rows of pixels as they stand in the file of a sheet.
+/// Rows of pixels as they stand in the file of a sheet, the palette, and the bits of a pixel.
 #[cfg(test)]
-pub(super) fn rows_of(sheet: &Sheet, shape: &Shape) -> Vec<u8> {
-    let mut rows = Vec::new();
-    paint(&mut rows, sheet, shape, &Colours::of(sheet, shape));
-    rows
+pub(super) fn rows_of(sheet: &Sheet, shape: &Shape) -> (Vec<u8>, Vec<u8>, usize) {
+    let (mut rows, colours) = (Vec::new(), Colours::of(sheet, shape));
+    paint(&mut rows, sheet, shape, &colours);
+    (rows, colours.palette, colours.bits)
 }
