@@ -451,14 +451,28 @@ fn a_result_behind_a_gap_waits_for_its_call() {
 #[test]
 fn p15_p21_images_are_mended_one_by_one() {
     let picture = |side: u32| s::image_block(&s::png(side, 10), "image/png");
-    let mut lines = vec![s::header()];
-    for n in 0..12 {
-        let parent = (n > 0).then(|| format!("u{}", n - 1));
-        // Half an image tells its size and cannot be made smaller.
-        let block = if n % 2 == 0 { s::image_block(&s::png(2_500, 10)[..60], "image/png") } else { picture(50) };
-        lines.push(s::user(&format!("u{n}"), parent.as_deref(), json!([s::tx("look"), block, s::tx("well?")])));
-    }
-    let run = Run::of(s::file(&lines));
+    let session = |last: Value| {
+        let mut lines = vec![s::header()];
+        for n in 0..12 {
+            let parent = (n > 0).then(|| format!("u{}", n - 1));
+            let block = match n {
+                11 => last.clone(),
+                // Half an image tells its size and cannot be made smaller.
+                n if n % 2 == 0 => s::image_block(&s::png(2_500, 10)[..60], "image/png"),
+                _ => picture(50),
+            };
+            lines.push(s::user(&format!("u{n}"), parent.as_deref(), json!([s::tx("look"), block, s::tx("well?")])));
+        }
+        Run::of(s::file(&lines))
+    };
+    // One that is no image at all goes first, and leaves room for one more of the large ones.
+    let run = session(s::image_block(b"no image", "image/png"));
+    let receipt = repaired(&run, "");
+    let mut mended = mends(&receipt);
+    mended.sort_unstable();
+    assert_eq!(mended, [("bad-image", 2), ("bad-image", 4), ("bad-image", 13)]);
+    check(&run, 0, &[]);
+    let run = session(picture(50));
     let receipt = repaired(&run, "");
     // Beside nine images the large ones are taken again: three go, the oldest.
     assert_eq!(mends(&receipt), [("bad-image", 2), ("bad-image", 4), ("bad-image", 6)]);
