@@ -92,3 +92,23 @@ impl Marks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agent_that_left_more_marks_has_the_file_and_openclaw_before_both() {
+        for (omp, pi, openclaw, owner) in [
+            (0, 0, 0, Owner::Unknown),
+            (1, 0, 0, Owner::Omp),
+            (0, 1, 0, Owner::Pi),
+            (2, 1, 0, Owner::Omp),
+            (1, 1, 0, Owner::Omp),
+            (1, 2, 0, Owner::Pi),
+            (2, 1, 1, Owner::Openclaw),
+        ] {
+            assert_eq!(Marks { omp, pi, pi_1x: 0, openclaw }.owner(), owner, "{omp} {pi} {openclaw}");
+        }
+    }
+}

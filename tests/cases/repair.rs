@@ -307,6 +307,24 @@ fn r07_r10_a_session_without_its_header_is_written_again() {
     assert!(run.bytes("s.jsonl").windows(before.len() / 2).any(|w| w == &before[..before.len() / 2]));
 }
 
+/// Neither the name of the file nor what is left of its header tells the id by which archives are found.
+#[test]
+fn r10_a_header_that_is_lost_gets_the_id_that_its_archives_know() {
+    let mut talk = Talk::new();
+    talk.call("read", json!({"path": "f.txt"}), 9_000);
+    let run = talk.run();
+    fs::create_dir(run.path("kept")).unwrap();
+    run.go(&[&["prune", "s.jsonl", "--archive-dir", "kept"], ALL].concat()).ok();
+    let id = run.json(&["inspect", "s.jsonl"])["session"]["id"].clone();
+    let text = run.text("s.jsonl");
+    run.put("s.jsonl", text.split_once('\n').unwrap().1);
+    assert_eq!(run.json(&["inspect", "s.jsonl"])["session"]["id"], Value::Null);
+    run.go(&["prune", "s.jsonl", "--repair", "--archive-dir", "kept"]).ok();
+    assert_eq!(run.json(&["inspect", "s.jsonl"])["session"]["id"], id);
+    let check = run.json(&["inspect", "--check", "s.jsonl", "--archive-dir", "kept"]);
+    assert_eq!(codes(&check), Vec::<&str>::new());
+}
+
 #[test]
 fn r11_the_later_of_two_entries_keeps_the_id() {
     let run = of_testdata("cases/R11-differs.jsonl");

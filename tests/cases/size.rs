@@ -756,6 +756,10 @@ fn nothing_is_written_that_makes_nothing_smaller() {
     let receipt = prune(&run, &[&["--custom", "state", "--no-archive", "--yes"]]);
     assert_eq!(receipt["action"], "pruned", "without an archive they are a gain");
     assert!(run.bytes("s.jsonl").len() < before.len());
+    // What did not go is not listed as gone.
+    let run = Run::of(s::file(&[s::header(), s::user("u1", s::ROOT, "go"), answer("d1", "u1", "no"), answer("a1", "u1", "yes")]));
+    let receipt = prune(&run, &[&["--dead-branches"]]);
+    assert_eq!((&receipt["reason"], &receipt["dropped"]), (&json!("no_gain"), &json!([])), "{receipt}");
 }
 
 #[test]
