@@ -456,17 +456,20 @@ fn p17_a_result_in_the_context_is_not_replaced_by_one_outside() {
 #[test]
 fn p17_what_stands_for_another_keeps_its_text() {
     let text = s::words(4_000);
-    let mut talk = Talk::new();
-    let put = |talk: &mut Talk, n: usize| {
+    let result = |n: usize, parent: &str| {
         let (a, t, c) = (format!("a{n}"), format!("t{n}"), format!("c{n}"));
-        talk.put(&a, |parent| s::assistant(&a, parent, json!([s::call(&c, "bash", json!({}))])));
-        talk.put(&t, |parent| s::tool_result(&t, parent.unwrap(), &c, "bash", &text));
+        [s::assistant(&a, parent, json!([s::call(&c, "bash", json!({}))])), s::tool_result(&t, a.as_str(), &c, "bash", &text)]
     };
-    put(&mut talk, 1);
-    put(&mut talk, 2);
-    put(&mut talk, 3);
-    talk.put("b", |_| answer("b", "t2", "the other way"));
-    let run = talk.run();
+    let lines = [
+        vec![s::header(), s::user("u1", s::ROOT, "go")],
+        result(1, "u1").into(),
+        result(2, "t1").into(),
+        vec![answer("x", "t2", "one way")],
+        result(3, "t2").into(),
+        // The model sees none of them.
+        vec![answer("b", "u1", "another way")],
+    ];
+    let run = Run::of(s::file(&lines.concat()));
     let before = entries(&run);
     prune(&run, &[&["--dedupe", "--leaf", "all"], CHARS]);
     let after = entries(&run);
@@ -610,6 +613,21 @@ fn what_a_compaction_summarized_goes_but_for_what_is_named() {
     let run = session();
     repaired(&run, &["--summarized"]);
     assert!(entries(&run).contains_key("u1") && entries(&run).contains_key("u3") && !entries(&run).contains_key("a3"));
+    // A compaction that holds the whole prompt leaves the earlier part of it out of the context, not out of the file.
+    let prompt = json!({"role": "system", "content": "WHOLE", "timestamp": 1});
+    let whole: Vec<String> = compacted()
+        .iter()
+        .map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            if line["id"] == "k1" {
+                line["systemMessage"] = prompt.clone();
+            }
+            line.to_string()
+        })
+        .collect();
+    let run = Run::of(s::file(&whole));
+    repaired(&run, &["--summarized"]);
+    assert!(entries(&run).contains_key("y1") && !entries(&run).contains_key("a3"));
     let run = session();
     let receipt = repaired(&run, &["--summarized", "--dead-branches"]);
     assert_eq!((&row(&receipt, "dead-branches")["entries"], &row(&receipt, "summarized")["entries"]), (&json!(1), &json!(13)));
