@@ -61,6 +61,19 @@ pub(crate) fn map<T: Sync, S, R: Send>(
     room: impl Fn() -> S + Sync,
     make: impl Fn(&mut S, usize, &T) -> R + Sync,
 ) -> Result<Vec<R>, Failed> {
+    map_on(cores().min(items.len().div_ceil(fewest.max(1))), items, room, make)
+}
+
+/// The same on so many threads, whatever cores there are: for what waits more than it computes.
+///
+/// # Errors
+/// As [`map`].
+pub(crate) fn map_on<T: Sync, S, R: Send>(
+    threads: usize,
+    items: &[T],
+    room: impl Fn() -> S + Sync,
+    make: impl Fn(&mut S, usize, &T) -> R + Sync,
+) -> Result<Vec<R>, Failed> {
     let next = AtomicUsize::new(0);
     let work = || {
         let (mut room, mut done) = (room(), Vec::new());
@@ -70,7 +83,7 @@ pub(crate) fn map<T: Sync, S, R: Send>(
             done.push((at, make(&mut room, at, item)));
         }
     };
-    let made = crew(cores().min(items.len().div_ceil(fewest.max(1))), work)?;
+    let made = crew(threads.min(items.len()), work)?;
     let mut all: Vec<(usize, R)> = made.into_iter().flatten().collect();
     all.sort_unstable_by_key(|(at, _)| *at);
     Ok(all.into_iter().map(|(_, made)| made).collect())
@@ -87,6 +100,7 @@ mod tests {
         for fewest in [0, 1, 400, 5_000] {
             let made = map(&items, fewest, || 1, |room, at, item| *item * 2 + at as u64 + *room);
             assert_eq!(made, Ok(items.iter().map(|item| item * 3 + 1).collect::<Vec<u64>>()));
+            assert_eq!(map_on(fewest, &items, || 1, |room, at, item| *item * 2 + at as u64 + *room), made);
         }
         assert_eq!(map(&[], 1, || (), |(), _, item: &u8| *item), Ok(Vec::new()));
     }

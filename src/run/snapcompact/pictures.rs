@@ -17,19 +17,26 @@ use crate::session::{Ix, Json, Kind, Session};
 use crate::store;
 use crate::threads;
 
+/// Threads that write files: each file is synced before it gets its name, and a disk syncs several as fast as one.
+const WRITERS: usize = 8;
+
 /// Writes pictures into a folder, as `001-<shape>.png` and so on.
 ///
 /// # Errors
-/// When the folder or a file cannot be made, or a file is there already.
+/// When the folder or a file cannot be made, or a file is there already; all others are written nevertheless.
 pub fn write_pictures(pictures: &[Picture], shape: &str, dir: &FsPath, overwrite: bool) -> Result<Vec<PathBuf>, RunError> {
     std::fs::create_dir_all(dir).map_err(RunError::Output)?;
-    let mut written = Vec::new();
-    for (n, picture) in pictures.iter().enumerate() {
-        let path = dir.join(format!("{:03}-{shape}.png", n + 1));
-        store::create(&path, overwrite, &mut |out| out.write_all(&picture.png))?;
-        written.push(path);
-    }
-    Ok(written)
+    let written = threads::map_on(
+        WRITERS,
+        pictures,
+        || (),
+        |(), n, picture| {
+            let path = dir.join(format!("{:03}-{shape}.png", n + 1));
+            store::create(&path, overwrite, &mut |out| out.write_all(&picture.png)).map(|_| path)
+        },
+    );
+    let written = written.map_err(|failed| RunError::Output(failed.into()))?;
+    Ok(written.into_iter().collect::<Result<_, _>>()?)
 }
 
 /// Writes the pictures of a session into a folder, as `001-<shape>.png` and so on; those whose data is elsewhere are left out.
