@@ -453,7 +453,7 @@ fn any_text_is_printed_into_a_folder_and_toggles_in_it_are_honoured() {
     assert_eq!(out.code, 1, "{out}");
     assert_eq!(run.bytes("out/001-8on16-bw.png"), png);
     // All others of several are made.
-    run.put("long.txt", &"words ".repeat(400));
+    run.put("long.txt", "words ".repeat(400));
     run.put("many/002-8on16-bw.png", "mine");
     let out = run.go(&["snapcompact", "--text", "long.txt", "--frames-dir", "many", "--shape", "8on16-bw", "--frame-size", "320"]);
     assert!(out.code == 1 && out.stderr().contains("002-8on16-bw.png"), "{out}");
