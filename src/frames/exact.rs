@@ -172,7 +172,9 @@ mod tests {
         assert!(exact.is_row(&mut rows[0].clone(), stride, &cells));
         cells.extend(vec![Cell { c: 'c', ..cells[1] }; 2]);
         assert!(!exact.is_row(&mut rows[0].clone(), stride, &cells));
-        assert!(!exact.is_row(&mut rows[0].clone(), stride, &[Cell { span: 2, ..cells[0] }]));
+        assert!(!exact.is_row(&mut rows[0].clone(), stride, &[Cell { span: 2, ..cells[0] }, cells[1]]));
+        // A letter in white would say nothing.
+        assert!(!exact.is_row(&mut vec![0; rows[0].len()], stride, &[Cell { ink: ink::WHITE, ..cells[0] }]));
         assert!(!exact.is_row(&mut rows[0].clone(), stride, &[cells[0], cells[1], Cell { col: 4_000, ..cells[0] }]));
     }
 
