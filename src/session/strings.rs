@@ -24,15 +24,16 @@ pub(super) struct Strings {
 impl Strings {
     /// The number of a text, which enters when it is new.
     pub(super) fn intern(&mut self, text: &str) -> u32 {
-        if let Some(number) = self.find(text) {
-            return number;
-        }
-        let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
-        self.all.push_str(text);
-        self.ends.push(self.all.len());
         let Self { all, ends, numbers } = self;
-        numbers.insert_unique(hash(text), number, |number| hash(text_of(all, ends, *number)));
-        number
+        let place = numbers.entry(hash(text), |number| text_of(all, ends, *number) == text, |number| hash(text_of(all, ends, *number)));
+        *place
+            .or_insert_with(|| {
+                let number = u32::try_from(ends.len()).unwrap_or(u32::MAX);
+                all.push_str(text);
+                ends.push(all.len());
+                number
+            })
+            .get()
     }
 
     /// The number of a text that is there.

@@ -9,7 +9,7 @@
 //! All functions are total: no input panics, every result is valid UTF-8, and the work is linear
 //! in the input. Text that needs no change is borrowed.
 //!
-//! Order for text from a session: [`elide_data_urls`], [`strip`], [`Redactor::redact`], then
+//! Order for text from a session: [`elide_data_urls`], [`strip`], [`masked`], then
 //! [`neutralize_tags`] or [`quote_headings`], and the cut last, so that no later step can
 //! assemble what an earlier one took apart and no secret survives as a half.
 
