@@ -200,7 +200,7 @@ pub fn plan(
         Some(compaction) => boundary.first_kept.unwrap_or(compaction + 1),
         None => boundary.reset.map_or(0, |reset| reset + 1),
     };
-    let calls = counted_beside_calls(counter, path)?;
+    let calls = counted_beside_calls(counter, path, !settings.protects_files)?;
     let plan_file = plan_file(session, path)?;
     let last_turn = last_turn(session, path);
     let edited = if settings.sees_edits { edited(counter, path)? } else { Map::default() };
@@ -269,10 +269,10 @@ pub fn plan(
 const WORTH_A_THREAD: usize = 1_000;
 
 /// Counts the results of a path, all of which are asked for, while its calls are read.
-fn counted_beside_calls(counter: &mut Counter<'_>, path: &[Ix]) -> io::Result<Map<Sym, CallFacts>> {
+fn counted_beside_calls(counter: &mut Counter<'_>, path: &[Ix], reads_only: bool) -> io::Result<Map<Sym, CallFacts>> {
     let session = counter.session();
     let results: Vec<Ix> = path.iter().copied().filter(|ix| session[*ix].role == Role::ToolResult).collect();
-    let read = || call_facts(session, path);
+    let read = || call_facts(session, path, reads_only);
     if path.len() < WORTH_A_THREAD {
         counter.prefetch(&results)?;
         return read();
@@ -317,7 +317,7 @@ fn error_log(session: &Session, ix: Ix) -> io::Result<Option<String>> {
 /// When an entry cannot be read.
 pub fn protected(session: &Session, path: &[Ix], settings: &PruneSettings, is_protected: &dyn Fn(&str) -> bool) -> io::Result<Set<Ix>> {
     let all: Vec<Ix> = session.nodes().map(|(ix, _)| ix).collect();
-    let calls = if settings.protects_files { call_facts(session, &all)? } else { Map::default() };
+    let calls = if settings.protects_files { call_facts(session, &all, false)? } else { Map::default() };
     let mut kept: Set<Ix> = Set::default();
     if settings.protect_last_turn {
         kept.extend(path.iter().skip(last_turn(session, path) + 1));
@@ -443,7 +443,7 @@ fn dated(mut splices: Vec<Splice>, places: &Places, now_ms: u64) -> Option<Vec<S
 
 /// The block that a notice is.
 fn block_of(notice: &str) -> String {
-    serde_json::json!({"type": "text", "text": notice}).to_string()
+    format!(r#"{{"type":"text","text":{}}}"#, serde_json::Value::from(notice))
 }
 
 /// The content that [`changes`] would leave of a pruned result, for an edit that says it in another place. `None` when the

@@ -211,6 +211,7 @@ flags! {
     6 lenient "The bytes need mending before a strict reader takes them.",
     7 made_id "The id is derived: the file has none.",
     8 no_parent_key "The record does not say anything about a parent.",
+    9 reads "One of its calls goes to a tool that shows a file.",
 }
 
 impl Flags {
@@ -219,6 +220,12 @@ impl Flags {
             self.0 |= bit;
         }
     }
+}
+
+/// Whether a tool of this name shows a file, so that a later call of it makes what an earlier one showed superfluous.
+#[must_use]
+pub fn is_read_tool(name: &str) -> bool {
+    matches!(name, "read" | "Read" | "read_file")
 }
 
 /// One record of the file. About 64 bytes each; everything else is read when it is asked for.

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::entry::is_read_tool;
 use super::json::Key;
 
 /// Visitor methods that answer any scalar with the same value.
@@ -69,6 +70,8 @@ pub(crate) struct MessageHead<'a> {
     pub call_id: Option<Cow<'a, str>>,
     pub tool: Option<Cow<'a, str>>,
     pub calls: Vec<Cow<'a, str>>,
+    /// Whether one of the calls shows a file.
+    pub reads: bool,
     pub images: u32,
     /// Bytes of image data and of `details`, which no model reads as text.
     pub bulk: u64,
@@ -179,7 +182,13 @@ impl<'de> Visitor<'de> for MessageVisitor {
 
 /// Adds what the content blocks tell to `head`.
 fn content<'de, A: MapAccess<'de>>(map: &mut A, head: &mut MessageHead<'de>) -> Result<(), A::Error> {
-    struct Blocks<'de>(Vec<Cow<'de, str>>, u32, u64);
+    #[derive(Default)]
+    struct Blocks<'de> {
+        calls: Vec<Cow<'de, str>>,
+        reads: bool,
+        images: u32,
+        bulk: u64,
+    }
     impl<'de> Deserialize<'de> for Blocks<'de> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             deserializer.deserialize_any(BlocksVisitor)
@@ -192,14 +201,17 @@ fn content<'de, A: MapAccess<'de>>(map: &mut A, head: &mut MessageHead<'de>) -> 
             f.write_str("content")
         }
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut all = Blocks(Vec::new(), 0, 0);
+            let mut all = Blocks::default();
             while let Some(Maybe(block)) = seq.next_element::<Maybe<BlockHead<'de>>>()? {
                 let Some(block) = block else { continue };
                 match block.kind.as_deref() {
-                    Some("toolCall") => all.0.extend(block.id),
+                    Some("toolCall") => {
+                        all.calls.extend(block.id);
+                        all.reads |= block.name.as_deref().is_some_and(is_read_tool);
+                    }
                     Some("image") => {
-                        all.1 += 1;
-                        all.2 += block.data;
+                        all.images += 1;
+                        all.bulk += block.data;
                     }
                     _ => {}
                 }
@@ -208,14 +220,15 @@ fn content<'de, A: MapAccess<'de>>(map: &mut A, head: &mut MessageHead<'de>) -> 
         }
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            Ok(Blocks(Vec::new(), 0, 0))
+            Ok(Blocks::default())
         }
-        scalars!(Blocks(Vec::new(), 0, 0));
+        scalars!(Blocks::default());
     }
-    let Blocks(calls, images, bulk) = map.next_value()?;
-    head.calls.extend(calls);
-    head.images += images;
-    head.bulk += bulk;
+    let all: Blocks<'de> = map.next_value()?;
+    head.calls.extend(all.calls);
+    head.reads |= all.reads;
+    head.images += all.images;
+    head.bulk += all.bulk;
     Ok(())
 }
 
@@ -223,6 +236,7 @@ fn content<'de, A: MapAccess<'de>>(map: &mut A, head: &mut MessageHead<'de>) -> 
 struct BlockHead<'a> {
     kind: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
+    name: Option<Cow<'a, str>>,
     data: u64,
 }
 
@@ -240,6 +254,7 @@ impl<'de> Deserialize<'de> for BlockHead<'de> {
                     match key.as_ref() {
                         "type" => head.kind = text(&mut map)?,
                         "id" => head.id = text(&mut map)?,
+                        "name" => head.name = text(&mut map)?,
                         "data" => head.data = map.next_value::<&RawValue>()?.get().len() as u64,
                         _ => {
                             map.next_value::<IgnoredAny>()?;

@@ -73,6 +73,7 @@ impl Sink for Protos {
         flags.set(flag::retry_recovery, message.retry_recovery);
         flags.set(flag::lenient, record.lenient);
         flags.set(flag::no_parent_key, head.parent == head::Parent::Absent);
+        flags.set(flag::reads, role == Role::Assistant && message.reads);
         let first = self.calls.len() as u32;
         if role == Role::Assistant {
             for call in &message.calls {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use crate::engine::files::{has_scheme, split_selector};
+use crate::session::entry::is_read_tool;
 use crate::session::places::content_of;
 use crate::session::{Block, Ix, Json, Map, Message, Role, Session, Sym};
 use crate::text::cursor::{Cursor, decode, unquoted};
@@ -29,18 +30,20 @@ impl CallFacts {
             (None, None, None) => None,
             (None, offset, limit) => Some(format!("offset={} limit={}", offset.unwrap_or_default(), limit.unwrap_or_default())),
         };
-        CallFacts { is_read: matches!(name, "read" | "Read" | "read_file"), path, range }
+        CallFacts { is_read: is_read_tool(name), path, range }
     }
 }
 
-/// What each call of a path is about.
+/// What each call of a path is about; with `reads_only`, what those are about that read a file, and perhaps others. Their
+/// messages are few and short beside those that write files.
 ///
 /// # Errors
 /// When an entry cannot be read.
-pub(super) fn call_facts(session: &Session, path: &[Ix]) -> io::Result<Map<Sym, CallFacts>> {
+pub(super) fn call_facts(session: &Session, path: &[Ix], reads_only: bool) -> io::Result<Map<Sym, CallFacts>> {
     let mut facts = Map::default();
     let mut line = Vec::new();
-    for ix in path.iter().copied().filter(|ix| !session.calls(*ix).is_empty()) {
+    let wanted = |ix: &Ix| !session.calls(*ix).is_empty() && (!reads_only || session[*ix].flags.reads());
+    for ix in path.iter().copied().filter(wanted) {
         let mut keep = |id: &str, call: CallFacts| {
             if let Some(sym) = session.sym_of(id) {
                 facts.insert(sym, call);
