@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// A thread ended in the middle of its work: a fault of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -89,6 +90,70 @@ pub(crate) fn map_on<T: Sync, S, R: Send>(
     Ok(all.into_iter().map(|(_, made)| made).collect())
 }
 
+/// Makes something for each number below `count` on up to so many threads, and hands it on in the order of the numbers: what
+/// is made stays in the `room` of its thread until it is its turn. The first error in that order ends it.
+///
+/// # Errors
+/// That of `make` or `take`, within [`Failed`] when a thread panicked.
+pub(crate) fn in_turn<S, E: Send>(
+    threads: usize,
+    count: usize,
+    room: impl Fn() -> S + Sync,
+    make: impl Fn(&mut S, usize) -> Result<(), E> + Sync,
+    take: impl FnMut(&mut S, usize) -> Result<(), E> + Send,
+) -> Result<Result<(), E>, Failed> {
+    let next = AtomicUsize::new(0);
+    let turns = Turns { turn: Mutex::new((0, take)), moved: Condvar::new() };
+    let work = || {
+        let _stop = turns.stop_on_panic();
+        let mut room = room();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                return Ok(());
+            }
+            let made = make(&mut room, at);
+            let waits = |turn: &mut (usize, _)| turn.0 < at;
+            let mut turn = turns.moved.wait_while(turns.turn.lock().unwrap_or_else(PoisonError::into_inner), waits);
+            let turn = turn.as_deref_mut().unwrap_or_else(|poisoned| poisoned.get_mut());
+            if turn.0 != at {
+                return Ok(());
+            }
+            let taken = made.and_then(|()| (turn.1)(&mut room, at));
+            turn.0 = if taken.is_ok() { at + 1 } else { STOPPED };
+            turns.moved.notify_all();
+            taken?;
+        }
+    };
+    let ended = crew(threads.min(count), work)?;
+    Ok(ended.into_iter().collect())
+}
+
+/// The turn after which there is none.
+const STOPPED: usize = usize::MAX;
+
+/// Whose turn it is, and what is done then.
+struct Turns<T> {
+    turn: Mutex<(usize, T)>,
+    moved: Condvar,
+}
+
+impl<T> Turns<T> {
+    /// Lets nobody wait for a thread that panics.
+    fn stop_on_panic(&self) -> impl Drop + '_ {
+        struct Stop<'a, T>(&'a Turns<T>);
+        impl<T> Drop for Stop<'_, T> {
+            fn drop(&mut self) {
+                if std::thread::panicking() {
+                    self.0.turn.lock().unwrap_or_else(PoisonError::into_inner).0 = STOPPED;
+                    self.0.moved.notify_all();
+                }
+            }
+        }
+        Stop(self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::panic)]
@@ -103,6 +168,66 @@ mod tests {
             assert_eq!(map_on(fewest, &items, || 1, |room, at, item| *item * 2 + at as u64 + *room), made);
         }
         assert_eq!(map(&[], 1, || (), |(), _, item: &u8| *item), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_made_is_taken_in_turn() {
+        for threads in [0, 1, 2, 5] {
+            for count in [0, 1, 2, 300] {
+                let mut taken = Vec::new();
+                let make = |room: &mut usize, at: usize| {
+                    if at % 7 == 3 {
+                        std::thread::sleep(std::time::Duration::from_micros(200));
+                    }
+                    *room = at * 2;
+                    Ok::<_, usize>(())
+                };
+                let ended = in_turn(
+                    threads,
+                    count,
+                    || 0,
+                    make,
+                    |room, at| {
+                        taken.push((at, *room));
+                        Ok(())
+                    },
+                );
+                assert_eq!(ended, Ok(Ok(())));
+                assert_eq!(taken, (0..count).map(|at| (at, at * 2)).collect::<Vec<_>>(), "{threads}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_error_in_turn_ends_it() {
+        for threads in [1, 2, 5] {
+            for (wrong, full) in [(4, 9), (9, 4), (0, 1)] {
+                let mut taken = 0;
+                let make = |(): &mut (), at: usize| if at == wrong || at == wrong + 2 { Err(at) } else { Ok(()) };
+                let ended = in_turn(
+                    threads,
+                    50,
+                    || (),
+                    make,
+                    |(), at| {
+                        taken += 1;
+                        if at == full { Err(at) } else { Ok(()) }
+                    },
+                );
+                assert_eq!((ended, taken), (Ok(Err(wrong.min(full))), wrong.min(full + 1)), "{threads}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_panics() {
+        let here = std::thread::current().id();
+        let make = |(): &mut (), _: usize| {
+            assert!(std::thread::current().id() == here, "as asked");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            Ok::<_, ()>(())
+        };
+        assert_eq!(in_turn(2, 100, || (), make, |(), _| Ok(())), Err(Failed));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::compact::{CompactJob, Done};
 use super::hooked::{self, Asking, Verdict, WholeHistory};
 use super::open::Opened;
 use super::receipt::{Action, Receipt};
-use super::rewrite::{Archiving, Past, REFERENCE_ROOM, Rewritten, no_worse, write_to, write_unchanged};
+use super::rewrite::{Archiving, Past, REFERENCE_ROOM, Rewritten, errors, no_worse, write_to, write_unchanged};
 use super::words::{count_after, extra_of, masked_lines, note_of, test_delay};
 use super::{RunError, Services, Target};
 use crate::engine::files::Files;
@@ -335,7 +335,7 @@ impl History {
         if items.last().is_none_or(|item| item.role != Role::User) {
             return Err("the new reminder is not what the person says".to_owned());
         }
-        no_worse(before, after)
+        no_worse(&errors(before)?, after)
     }
 }
 

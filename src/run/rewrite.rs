@@ -15,6 +15,7 @@ use crate::session::{Code, Ix, Json, Kind, Problem, Session, Severity, Source, p
 use crate::store::archive::{self, Plan, Reference};
 use crate::store::replace::{Replaced, Rewrite, replace};
 use crate::store::{self, Appended};
+use crate::threads;
 
 /// Whether and where the old file is archived.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +175,8 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
     let read = |error: &dyn std::fmt::Display| format!("it cannot be read back: {error}");
     let file = File::open(temp).map_err(|e| read(&e))?;
     let len = file.metadata().map_err(|e| read(&e))?.len();
-    let after = Session::open(Source::file(file, len)).map_err(|e| read(&e))?;
+    let (old_errors, after) = threads::beside(|| errors(before), || Session::open(Source::file(file, len))).map_err(|e| read(&e))?;
+    let after = after.map_err(|e| read(&e))?;
     let (old, new) = (before.nodes().count(), after.nodes().count());
     let removed = edit.removed.iter().filter(|ix| before[**ix].id.and_then(|id| before.find(id)) == Some(**ix)).count();
     let appended = edit.appended.as_deref().map_or(0, |lines| memchr::memchr_iter(b'\n', lines).count());
@@ -186,20 +188,25 @@ fn verify(before: &Session, edit: &Edit, referred: bool, temp: &FsPath) -> Resul
     if leaf.is_some() && leaf != after.leaf().map(|ix| after.id(ix)) && removed == 0 && edit.appended.is_none() {
         return Err("its last entry is another one".to_owned());
     }
-    no_worse(before, &after)
+    no_worse(&old_errors?, &after)
+}
+
+/// How often a session has each kind of error.
+pub(super) type Errors = BTreeMap<&'static str, usize>;
+
+/// The errors of a session, without those of its archives.
+pub(super) fn errors(session: &Session) -> Result<Errors, String> {
+    let mut count = BTreeMap::new();
+    let found = problems::of_structure(session, &session.active_path()).map_err(|e| format!("it cannot be read back: {e}"))?;
+    for problem in found.into_iter().filter(|p| p.severity == Severity::Error) {
+        *count.entry(problem.code.name()).or_insert(0) += 1;
+    }
+    Ok(count)
 }
 
 /// Whether a new session has no errors that the old one has not.
-pub(super) fn no_worse(before: &Session, after: &Session) -> Result<(), String> {
-    let errors = |session: &Session| -> Result<BTreeMap<&'static str, usize>, String> {
-        let mut count = BTreeMap::new();
-        let found = problems::of_structure(session, &session.active_path()).map_err(|e| format!("it cannot be read back: {e}"))?;
-        for problem in found.into_iter().filter(|p| p.severity == Severity::Error) {
-            *count.entry(problem.code.name()).or_insert(0) += 1;
-        }
-        Ok(count)
-    };
-    let (old, new) = (errors(before)?, errors(after)?);
+pub(super) fn no_worse(old: &Errors, after: &Session) -> Result<(), String> {
+    let new = errors(after)?;
     match new.iter().find(|(code, count)| old.get(*code).unwrap_or(&0) < *count) {
         Some((code, _)) => Err(format!("it would have a problem that it has not now: {code}")),
         None => Ok(()),

@@ -1,7 +1,7 @@
 //! Writing an archive: first under a temporary name, without the lock and in full, then its name, under the lock and at
 //! once.
 
-use super::super::fault::{self, Step};
+use super::super::fault::{self, Inherited, Step};
 use super::super::temp::{self, TempFile, Tracked};
 use super::super::{Fingerprint, MAKE_ARCHIVES, StoreError, fingerprint, paths, space};
 use super::{Archive, DIGEST, Fault, HEADER, Kind, MAGIC, PIECE, Reference, Section, VERSION, ZSTD, file_name, folder, list, pour, whole};
@@ -21,8 +21,11 @@ const LEVEL: i32 = 1;
 /// stream, and windows do not grow with the file.
 const FRAME: usize = 1 << 20;
 
-/// Frames of an archive from which on a second thread unpacks them sooner.
+/// Frames of an archive from which on a second thread packs and unpacks them sooner.
 const FRAMES_WORTH_A_THREAD: usize = 4;
+
+/// What fails where an archive cannot be written.
+const WRITING: &str = "write the archive";
 
 /// Bytes of an archive after which the free space is looked at again.
 const SPACE_STEP: u64 = 4 << 20;
@@ -121,9 +124,25 @@ impl Staging {
     /// Writes the archive, makes it durable, and reads it back, since everything depends on it later.
     ///
     /// `reserve`: bytes that are still needed on the session's disk.
-    pub(in crate::store) fn fill(&self, print: &Fingerprint, session: &File, reserve: &dyn Fn() -> u64) -> Result<(), StoreError> {
+    pub(in crate::store) fn fill(&self, print: &Fingerprint, session: &File, reserve: &(dyn Fn() -> u64 + Sync)) -> Result<(), StoreError> {
         let frames = fill(&self.temp, print, session, &|| if self.beside { reserve() } else { 0 })?;
         space::must_have(paths::folder(&print.path), reserve())?;
+        let inherited = Inherited::here();
+        // A disk takes its time, and what is written can be looked at meanwhile.
+        let (synced, read) = threads::beside(
+            || {
+                inherited.clone().adopt();
+                fault::at(Step::ArchiveSync).and_then(|()| self.temp.file().sync_all())
+            },
+            || self.read_back(print, session, &frames),
+        )
+        .map_err(|failed| StoreError::io(self.temp.path(), WRITING)(failed.into()))?;
+        synced.map_err(StoreError::io(self.temp.path(), WRITING))?;
+        read
+    }
+
+    /// Whether what lies there is a whole archive, of frames of these lengths, that gives the session back.
+    fn read_back(&self, print: &Fingerprint, session: &File, frames: &[usize]) -> Result<(), StoreError> {
         let failed = |e: io::Error| StoreError::io(&self.folder.path, "read back the archive")(e);
         fault::at(Step::ArchiveRead).map_err(failed)?;
         let file = File::open(self.temp.path()).map_err(failed)?;
@@ -133,7 +152,7 @@ impl Staging {
             Fault::Bad(what) => failed(bad(what)),
             Fault::Io(e) => failed(e),
         })?;
-        if !gives_back(&archive, &frames, print, session, &failed)? {
+        if !gives_back(&archive, frames, print, session, &failed)? {
             return Err(failed(bad("it holds other bytes than the session".to_owned())));
         }
         Ok(())
@@ -243,25 +262,21 @@ fn gives_back(
     same.map_err(|thread| failed(thread.into()))?.into_iter().try_fold(true, |all, same| Ok(all && same?))
 }
 
-/// Writes all of the archive and makes it durable; returns how long the pieces of its payload are, in bytes, one for
+/// Writes all of the archive; returns how long the pieces of its payload are, in bytes, one for
 /// every [`FRAME`] of the session.
-fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &dyn Fn() -> u64) -> Result<Vec<usize>, StoreError> {
-    let writing = || StoreError::io(temp.path(), "write the archive");
+fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &(dyn Fn() -> u64 + Sync)) -> Result<Vec<usize>, StoreError> {
+    let writing = || StoreError::io(temp.path(), WRITING);
     let place = paths::folder(temp.path());
 
     // The header is written again when the length is known.
     let mut file = temp.file();
     file.write_all(&[0; HEADER]).map_err(writing())?;
     let mut out = Metered::new(temp, place, reserve);
-    let mut compressor = zstd::bulk::Compressor::new(LEVEL).map_err(writing())?;
-    let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(piece_len(print.size, FRAME)));
     let mut frames = Vec::new();
-    copy(print, session, FRAME, &mut |piece| {
-        frame.clear();
-        frames.push(compressor.compress_to_buffer(piece, &mut frame).map_err(writing())?);
-        out.write_all(&frame).map_err(|e| out.error(e))
+    pack(print, session, &|e| writing()(e), &mut |frame| {
+        frames.push(frame.len());
+        out.write_all(frame).map_err(|e| out.error(e))
     })?;
-    drop((compressor, frame));
     let mut payload = out.written;
     let mut flags = ZSTD;
     if payload >= print.size {
@@ -291,8 +306,38 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &dyn Fn()
     .map_err(writing())?;
     let digest: [u8; DIGEST] = all.finalize().into();
     out.write_all(&digest).map_err(|e| out.error(e))?;
-    fault::at(Step::ArchiveSync).and_then(|()| file.sync_all()).map_err(writing())?;
     Ok(frames)
+}
+
+/// Packs the session as it was when its fingerprint was taken, on all cores, and hands the frames on in their order.
+fn pack(
+    print: &Fingerprint,
+    session: &File,
+    failed: &(dyn Fn(io::Error) -> StoreError + Sync),
+    to: &mut (dyn FnMut(&[u8]) -> Result<(), StoreError> + Send),
+) -> Result<(), StoreError> {
+    let frames = usize::try_from(print.size.div_ceil(FRAME as u64)).unwrap_or(usize::MAX);
+    let inherited = Inherited::here();
+    let room = || {
+        inherited.clone().adopt();
+        (zstd::bulk::Compressor::new(LEVEL), Vec::new(), Vec::new())
+    };
+    threads::in_turn(
+        threads::cores().min(frames.div_ceil(FRAMES_WORTH_A_THREAD)),
+        frames,
+        room,
+        |(packer, piece, frame), number| {
+            let start = number as u64 * FRAME as u64;
+            piece.resize(piece_len(print.size - start, FRAME), 0);
+            read_piece(print, session, start, piece)?;
+            let packer = packer.as_mut().map_err(|e| failed(io::Error::new(e.kind(), e.to_string())))?;
+            frame.clear();
+            frame.reserve(zstd::zstd_safe::compress_bound(piece.len()));
+            packer.compress_to_buffer(piece, frame).map_err(failed).map(drop)
+        },
+        |(_, _, frame), _| to(frame),
+    )
+    .map_err(|thread| failed(thread.into()))?
 }
 
 /// SHA-256 in hex of the session as it was when its fingerprint was taken.
@@ -340,21 +385,21 @@ struct Metered<'a> {
     writer: fault::Writer<&'a File>,
     temp: &'a Path,
     folder: &'a Path,
-    reserve: &'a dyn Fn() -> u64,
+    reserve: &'a (dyn Fn() -> u64 + Sync),
     written: u64,
     next_look: u64,
     no_space: Option<StoreError>,
 }
 
 impl<'a> Metered<'a> {
-    fn new(temp: &'a TempFile, folder: &'a Path, reserve: &'a dyn Fn() -> u64) -> Self {
+    fn new(temp: &'a TempFile, folder: &'a Path, reserve: &'a (dyn Fn() -> u64 + Sync)) -> Self {
         let writer = fault::Writer { inner: temp.file(), step: Step::ArchiveWrite };
         Self { writer, temp: temp.path(), folder, reserve, written: 0, next_look: SPACE_STEP, no_space: None }
     }
 
     /// The error of a write that failed.
     fn error(&mut self, e: io::Error) -> StoreError {
-        self.no_space.take().unwrap_or_else(|| StoreError::io(self.temp, "write the archive")(e))
+        self.no_space.take().unwrap_or_else(|| StoreError::io(self.temp, WRITING)(e))
     }
 }
 
