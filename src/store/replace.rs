@@ -14,7 +14,6 @@ use super::fault::{self, Inherited, Step};
 use super::fingerprint::{Fingerprint, HEAD, State, is_title_slot};
 use super::temp::{self, TempFile};
 use super::{StoreError, attributes, lock, paths, space};
-use crate::threads;
 use rustix::fs::{Access, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -143,29 +142,10 @@ fn both(
     check: &mut Check<'_>,
 ) -> Result<(Option<Staged>, TempFile, u64), StoreError> {
     let (print, path) = (rewrite.print, &rewrite.print.path);
-    let mut session = |needed: &AtomicU64, reference: Option<&Reference>| {
-        let (temp, sums) = stage(path, old, needed, &mut |out| write(out, reference))?;
-        let inherited = Inherited::here();
-        // A disk takes its time, and what is written can be looked at meanwhile.
-        let (synced, bytes) = threads::beside(
-            || {
-                inherited.clone().adopt();
-                fault::at(Step::SessionSync).and_then(|()| temp.file().sync_all())
-            },
-            || {
-                let bytes = read_back(path, &temp, &sums)?;
-                check(temp.path()).map_err(|what| StoreError::Unsound { path: path.clone(), what })?;
-                Ok(bytes)
-            },
-        )
-        .map_err(|failed| StoreError::io(path, WRITING)(failed.into()))?;
-        synced.map_err(StoreError::io(path, WRITING))?;
-        Ok((temp, bytes?))
-    };
     // What the new session still needs of the disk.
     let needed = AtomicU64::new(rewrite.room);
     let Some(staging) = staging else {
-        let (temp, bytes) = session(&needed, None)?;
+        let (temp, bytes) = new_session(path, old, &needed, &mut |out| write(out, None), check)?;
         return Ok((None, temp, bytes));
     };
     let (reference, temp, bytes) = std::thread::scope(|scope| {
@@ -177,7 +157,7 @@ fn both(
         let archiving = archiving.map_err(StoreError::io(path, "start a thread for the archive"))?;
         let staged = digest_of(print, old).and_then(|sha256| {
             let reference = staging.reference(sha256);
-            let (temp, bytes) = session(needed, Some(&reference))?;
+            let (temp, bytes) = new_session(path, old, needed, &mut |out| write(out, Some(&reference)), check)?;
             Ok((reference, temp, bytes))
         });
         let failed = || StoreError::io(path, "write the archive")(io::Error::other("the thread that writes failed"));
@@ -186,6 +166,23 @@ fn both(
         staged
     })?;
     Ok((Some(staging.staged(reference)), temp, bytes))
+}
+
+/// Writes the new session beside the old one, makes it durable, reads it back and checks it; gives its size too.
+fn new_session(
+    path: &Path,
+    old: &File,
+    needed: &AtomicU64,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    check: &mut Check<'_>,
+) -> Result<(TempFile, u64), StoreError> {
+    let (temp, sums) = stage(path, old, needed, write)?;
+    let bytes = temp.synced_beside(Step::SessionSync, StoreError::io(path, WRITING), || {
+        let bytes = read_back(path, &temp, &sums)?;
+        check(temp.path()).map_err(|what| StoreError::Unsound { path: path.to_owned(), what })?;
+        Ok(bytes)
+    })?;
+    Ok((temp, bytes))
 }
 
 /// Whether the file is what was read; `false` when it grew.

@@ -5,6 +5,9 @@
 //! Commits (an append, a rename) announce themselves too: [`stop`] waits for those in progress, because a
 //! process that exits in the middle of a `write` can leave a part of it.
 
+use super::StoreError;
+use super::fault::{self, Inherited, Step};
+use crate::threads;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -174,6 +177,29 @@ impl TempFile {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// Makes the file durable; a disk takes its time, and `read` looks meanwhile at what was written.
+    ///
+    /// # Errors
+    /// What `failed` makes of the disk's error, or else that of `read`.
+    pub(super) fn synced_beside<T>(
+        &self,
+        step: Step,
+        failed: impl FnOnce(io::Error) -> StoreError,
+        read: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let inherited = Inherited::here();
+        let sync = || {
+            inherited.clone().adopt();
+            fault::at(step).and_then(|()| self.file().sync_all())
+        };
+        let (synced, read) = match threads::beside(sync, read) {
+            Ok(both) => both,
+            Err(thread) => return Err(failed(thread.into())),
+        };
+        synced.map_err(failed)?;
+        read
     }
 
     /// Gives the file its name, atomically. Without `overwrite` a file that is there already stays and the

@@ -184,6 +184,35 @@ mod tests {
     use crate::session::Kind;
     use proptest::prelude::*;
 
+    #[test]
+    fn messages_that_read_a_file_are_known_without_a_look_at_their_calls() {
+        let read = |id: &str, name: &str| format!(r#"{{"type":"toolCall","id":"{id}","name":"{name}","arguments":{{"path":"{id}"}}}}"#);
+        let bash = r#"{"type":"toolCall","id":"b","name":"bash","arguments":{"path":"read"}}"#;
+        let message = |id: &str, content: &str| {
+            format!("{{\"type\":\"message\",\"id\":\"{id}\",\"message\":{{\"role\":\"assistant\",\"content\":{content}}}}}\n")
+        };
+        let lines = [
+            message("1", &format!("[{},{bash}]", read("r1", "read"))),
+            message("2", &format!("[{bash},{}]", read("r2", "Read"))),
+            message("3", &format!("[{}],\"content\":[{}]", read("gone", "bash"), read("r3", "read_file"))),
+            message("4", &format!("[{}]", read("r4", "r\\u0065ad"))),
+            message("5", &format!("[{bash},{{\"type\":\"text\",\"name\":\"read\"}}]")),
+            message("6", &format!("[{}]", read("r6", "reads"))),
+        ];
+        let session = Session::open(crate::session::Source::memory(lines.concat().into_bytes())).unwrap();
+        let path: Vec<Ix> = session.nodes().map(|(ix, _)| ix).collect();
+        let named = |reads_only: bool| {
+            let mut names: Vec<String> =
+                call_facts(&session, &path, reads_only).unwrap().into_keys().map(|id| session.name(id).to_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(named(false), ["b", "r1", "r2", "r3", "r4", "r6"]);
+        assert_eq!(named(true), ["b", "r1", "r2", "r3", "r4"]);
+        let reads = |reads_only: bool| call_facts(&session, &path, reads_only).unwrap().values().filter(|call| call.is_read).count();
+        assert_eq!((reads(false), reads(true)), (4, 4));
+    }
+
     proptest! {
         #[test]
         fn a_walk_finds_what_a_decoded_message_tells(

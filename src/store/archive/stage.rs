@@ -127,18 +127,7 @@ impl Staging {
     pub(in crate::store) fn fill(&self, print: &Fingerprint, session: &File, reserve: &(dyn Fn() -> u64 + Sync)) -> Result<(), StoreError> {
         let frames = fill(&self.temp, print, session, &|| if self.beside { reserve() } else { 0 })?;
         space::must_have(paths::folder(&print.path), reserve())?;
-        let inherited = Inherited::here();
-        // A disk takes its time, and what is written can be looked at meanwhile.
-        let (synced, read) = threads::beside(
-            || {
-                inherited.clone().adopt();
-                fault::at(Step::ArchiveSync).and_then(|()| self.temp.file().sync_all())
-            },
-            || self.read_back(print, session, &frames),
-        )
-        .map_err(|failed| StoreError::io(self.temp.path(), WRITING)(failed.into()))?;
-        synced.map_err(StoreError::io(self.temp.path(), WRITING))?;
-        read
+        self.temp.synced_beside(Step::ArchiveSync, StoreError::io(self.temp.path(), WRITING), || self.read_back(print, session, &frames))
     }
 
     /// Whether what lies there is a whole archive, of frames of these lengths, that gives the session back.
