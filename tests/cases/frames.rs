@@ -452,13 +452,13 @@ fn any_text_is_printed_into_a_folder_and_toggles_in_it_are_honoured() {
     let out = run.go(&["snapcompact", "--text", "t.txt", "--frames-dir", "out", "--shape", "8on16-bw"]);
     assert_eq!(out.code, 1, "{out}");
     assert_eq!(run.bytes("out/001-8on16-bw.png"), png);
-    // All others of several are made.
+    // Nor is a half of several written beside it.
     run.put("long.txt", "words ".repeat(400));
     run.put("many/002-8on16-bw.png", "mine");
     let out = run.go(&["snapcompact", "--text", "long.txt", "--frames-dir", "many", "--shape", "8on16-bw", "--frame-size", "320"]);
     assert!(out.code == 1 && out.stderr().contains("002-8on16-bw.png"), "{out}");
     assert_eq!(run.bytes("many/002-8on16-bw.png"), b"mine");
-    assert_eq!([1, 2, 3, 4].map(|n| run.path(&format!("many/00{n}-8on16-bw.png")).exists()), [true, true, true, false]);
+    assert_eq!([1, 2, 3, 4].map(|n| run.path(&format!("many/00{n}-8on16-bw.png")).exists()), [false, true, false, false]);
     assert_eq!(run.go(&["snapcompact", "--text", "t.txt", "--shape", "8on16-bw"]).code, 2);
     assert_eq!(run.go(&["snapcompact", "--text", "t.txt", "--frames-dir", "x", "--shape", "9x9"]).code, 2);
 }
@@ -470,4 +470,6 @@ fn frames_of_a_session_are_written_out_and_read() {
     let out = run.go(&["inspect", "s.jsonl", "--show", "frames", "--frames-dir", "shown"]).ok();
     assert!(out.stdout().contains("[User]: ") && out.stdout().contains("look alike"), "{out}");
     assert_eq!(run.bytes("made/001-6x12-dim.png"), run.bytes("shown/001-6x12-dim.png"));
+    let out = run.go(&["inspect", "s.jsonl", "--show", "frames", "--frames-dir", "shown"]);
+    assert!(out.code == 1 && out.stderr().contains("001-6x12-dim.png"), "{out}");
 }

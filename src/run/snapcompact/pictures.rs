@@ -14,7 +14,7 @@ use crate::frames::shape;
 use crate::run::RunError;
 use crate::session::frames::{self, Archive, Frame};
 use crate::session::{Ix, Json, Kind, Session};
-use crate::store;
+use crate::store::{self, StoreError};
 use crate::threads;
 
 /// Threads that write files: each file is synced before it gets its name, and a disk syncs several as fast as one.
@@ -23,35 +23,38 @@ const WRITERS: usize = 8;
 /// Writes pictures into a folder, as `001-<shape>.png` and so on.
 ///
 /// # Errors
-/// When the folder or a file cannot be made, or a file is there already; all others are written nevertheless.
+/// When the folder or a file cannot be made, or, without `overwrite`, a file is there already; none is written then.
 pub fn write_pictures(pictures: &[Picture], shape: &str, dir: &FsPath, overwrite: bool) -> Result<Vec<PathBuf>, RunError> {
-    std::fs::create_dir_all(dir).map_err(RunError::Output)?;
-    let written = threads::map_on(
-        WRITERS,
-        pictures,
-        || (),
-        |(), n, picture| {
-            let path = dir.join(format!("{:03}-{shape}.png", n + 1));
-            store::create(&path, overwrite, &mut |out| out.write_all(&picture.png)).map(|_| path)
-        },
-    );
-    let written = written.map_err(|failed| RunError::Output(failed.into()))?;
-    Ok(written.into_iter().collect::<Result<_, _>>()?)
+    let files: Vec<(PathBuf, &[u8])> =
+        pictures.iter().enumerate().map(|(n, picture)| (file(dir, n, shape), picture.png.as_slice())).collect();
+    write_files(dir, &files, overwrite)?;
+    Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Writes the pictures of a session into a folder, as `001-<shape>.png` and so on; those whose data is elsewhere are left out.
 ///
 /// # Errors
-/// When the folder or a file cannot be made, or a file is there already.
+/// As [`write_pictures`] without `overwrite`.
 pub fn write_views(views: &[FrameView], dir: &FsPath) -> Result<(), RunError> {
+    let there =
+        views.iter().enumerate().filter_map(|(n, view)| Some((file(dir, n, view.shape.unwrap_or("unknown")), view.png.as_deref()?)));
+    write_files(dir, &there.collect::<Vec<_>>(), false)
+}
+
+/// The name of the n-th picture, counted from 0.
+fn file(dir: &FsPath, n: usize, shape: &str) -> PathBuf {
+    dir.join(format!("{:03}-{shape}.png", n + 1))
+}
+
+/// Writes files into a folder, which is made; several at once.
+fn write_files(dir: &FsPath, files: &[(PathBuf, &[u8])], overwrite: bool) -> Result<(), RunError> {
     std::fs::create_dir_all(dir).map_err(RunError::Output)?;
-    for (n, view) in views.iter().enumerate() {
-        if let Some(png) = &view.png {
-            let path = dir.join(format!("{:03}-{}.png", n + 1, view.shape.unwrap_or("unknown")));
-            store::create(&path, false, &mut |out| out.write_all(png))?;
-        }
+    if let Some((path, _)) = files.iter().find(|(path, _)| !overwrite && path.exists()) {
+        return Err(StoreError::Exists { path: path.clone() }.into());
     }
-    Ok(())
+    let write = |(): &mut (), _: usize, (path, bytes): &(PathBuf, &[u8])| store::create(path, overwrite, &mut |out| out.write_all(bytes));
+    let written = threads::map_on(WRITERS, files, || (), write).map_err(|failed| RunError::Output(failed.into()))?;
+    Ok(written.into_iter().try_for_each(|written| written.map(drop))?)
 }
 
 /// What came of printing a text that is no session.
