@@ -232,6 +232,8 @@ impl<'s> Counter<'s> {
         let wanted: Vec<Ix> = entries.iter().copied().filter(|ix| session[*ix].is_message() && !self.known.contains_key(ix)).collect();
         let counted = threads::map(&wanted, FEWEST_A_THREAD, Room::default, |room, _, ix| of_entry(session, tokenizer, *ix, room))?;
         let counted: Vec<(u64, Option<Places>)> = counted.into_iter().collect::<io::Result<_>>()?;
+        self.known.reserve(wanted.len());
+        self.places.reserve(wanted.len());
         for (ix, (tokens, places)) in wanted.into_iter().zip(counted) {
             self.learn(ix, tokens, places);
         }

@@ -1,40 +1,12 @@
 //! The typed head of one record: what the index keeps of a line without decoding its payload.
 //!
-//! One pass of `serde_json` over the line, with everything of no interest skipped unread, runs at more than a gigabyte a
-//! second; that pass is the whole cost of opening a session.
+//! One walk over the line, with everything of no interest passed over unread; that walk is the whole cost of opening a
+//! session.
 
 use std::borrow::Cow;
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
 use super::entry::is_read_tool;
-use super::json::Key;
-
-/// Visitor methods that answer any scalar with the same value.
-macro_rules! scalars {
-    ($value:expr) => {
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-    };
-}
+use crate::text::cursor::{Cursor, decoded, unquoted};
 
 /// What a record says of itself. Text borrows from the line where it holds no escapes.
 #[derive(Default, Debug)]
@@ -83,272 +55,255 @@ pub(crate) struct MessageHead<'a> {
     pub retry_recovery: bool,
 }
 
-impl<'de> Deserialize<'de> for Head<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(HeadVisitor)
-    }
-}
-
-struct HeadVisitor;
-
-impl<'de> Visitor<'de> for HeadVisitor {
-    type Value = Head<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+impl<'a> Head<'a> {
+    /// The head of a text that is one record and nothing else; `None` when it is none, or no sound JSON. Half a surrogate pair
+    /// is no fault here.
+    pub(crate) fn of(text: &'a str) -> Option<Head<'a>> {
+        let mut cursor = Cursor::new(text);
+        let head = Head::at(&mut cursor)?;
+        cursor.peek().is_none().then_some(head)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Head<'de>, A::Error> {
+    /// The head of the record that begins at the cursor, which goes behind it. A field of a strange type must not lose a line:
+    /// it is passed over. Of equal keys the last counts.
+    pub(crate) fn at(cursor: &mut Cursor<'a>) -> Option<Head<'a>> {
+        if !cursor.object()? {
+            return None;
+        }
         let mut head = Head::default();
-        while let Some(Key(key)) = map.next_key()? {
-            match key.as_ref() {
-                "type" => head.kind = text(&mut map)?,
-                "id" => head.id = text(&mut map)?,
+        while let Some(key) = cursor.key()? {
+            match decoded(key).as_ref() {
+                "type" => head.kind = text(cursor)?,
+                "id" => head.id = text(cursor)?,
                 "parentId" => {
-                    head.parent = match map.next_value::<Scalar<'de>>()? {
-                        Scalar::Text(id) => Parent::Id(id),
-                        Scalar::Null => Parent::Root,
-                        _ => Parent::Absent,
+                    let value = cursor.value()?;
+                    head.parent = match unquoted(value) {
+                        Some(id) => Parent::Id(decoded(id)),
+                        None if value == "null" => Parent::Root,
+                        None => Parent::Absent,
                     }
                 }
                 "timestamp" => {
-                    map.next_value::<IgnoredAny>()?;
+                    cursor.value()?;
                     head.has_timestamp = true;
                 }
-                "message" => {
-                    if let Some(message) = map.next_value::<Maybe<MessageHead<'de>>>()?.0 {
-                        head.has_message = true;
-                        head.message = message;
-                    }
+                "message" if cursor.object()? => {
+                    head.has_message = true;
+                    head.message = MessageHead::at(cursor)?;
                 }
-                "firstKeptEntryId" | "targetId" | "fromId" => head.target = text(&mut map)?,
-                "customType" => head.custom_type = text(&mut map)?,
-                "model" => head.model_is_path = text(&mut map)?.is_some_and(|m| m.contains('/')),
+                "firstKeptEntryId" | "targetId" | "fromId" => head.target = text(cursor)?,
+                "customType" => head.custom_type = text(cursor)?,
+                "model" => head.model_is_path = text(cursor)?.is_some_and(|m| m.contains('/')),
                 "provider" => {
-                    map.next_value::<IgnoredAny>()?;
+                    cursor.value()?;
                     head.has_provider = true;
                 }
                 // The content of a custom_message stands on the entry itself.
-                "content" => content(&mut map, &mut head.message)?,
-                "details" => head.message.bulk += map.next_value::<&RawValue>()?.get().len() as u64,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+                "content" => head.message.content(cursor)?,
+                "details" => head.message.bulk += cursor.value()?.len() as u64,
+                _ => drop(cursor.value()?),
             }
         }
-        Ok(head)
+        Some(head)
     }
 }
 
-impl<'de> Deserialize<'de> for MessageHead<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MessageVisitor)
-    }
-}
-
-struct MessageVisitor;
-
-impl<'de> Visitor<'de> for MessageVisitor {
-    type Value = MessageHead<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MessageHead<'de>, A::Error> {
+impl<'a> MessageHead<'a> {
+    /// The head of a message; its object was entered.
+    fn at(cursor: &mut Cursor<'a>) -> Option<MessageHead<'a>> {
         let mut head = MessageHead::default();
-        while let Some(Key(key)) = map.next_key()? {
-            match key.as_ref() {
-                "role" => head.role = text(&mut map)?,
-                "stopReason" => head.stop = text(&mut map)?,
-                "toolCallId" => head.call_id = text(&mut map)?,
-                "toolName" => head.tool = text(&mut map)?,
-                "content" => content(&mut map, &mut head)?,
-                "details" => head.bulk += map.next_value::<&RawValue>()?.get().len() as u64,
-                "usage" => head.has_usage = matches!(map.next_value::<Scalar<'de>>()?, Scalar::Other),
-                "isError" => head.is_error = flag(&mut map)?,
-                "useless" => head.useless = flag(&mut map)?,
-                "excludeFromContext" => head.excluded = flag(&mut map)?,
-                "retryRecovery" => head.retry_recovery = !matches!(map.next_value::<Scalar<'de>>()?, Scalar::Null | Scalar::Bool(false)),
-                "prunedAt" => head.pruned = !matches!(map.next_value::<Scalar<'de>>()?, Scalar::Null),
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
+        while let Some(key) = cursor.key()? {
+            match decoded(key).as_ref() {
+                "role" => head.role = text(cursor)?,
+                "stopReason" => head.stop = text(cursor)?,
+                "toolCallId" => head.call_id = text(cursor)?,
+                "toolName" => head.tool = text(cursor)?,
+                "content" => head.content(cursor)?,
+                "details" => head.bulk += cursor.value()?.len() as u64,
+                "usage" => head.has_usage = !cursor.value()?.starts_with(['"', 't', 'f', 'n']),
+                "isError" => head.is_error = cursor.value()? == "true",
+                "useless" => head.useless = cursor.value()? == "true",
+                "excludeFromContext" => head.excluded = cursor.value()? == "true",
+                "retryRecovery" => head.retry_recovery = !matches!(cursor.value()?, "null" | "false"),
+                "prunedAt" => head.pruned = cursor.value()? != "null",
+                _ => drop(cursor.value()?),
+            }
+        }
+        Some(head)
+    }
+
+    /// Adds what the blocks of a content tell.
+    fn content(&mut self, cursor: &mut Cursor<'a>) -> Option<()> {
+        if !cursor.array()? {
+            return cursor.value().map(drop);
+        }
+        while cursor.item()? {
+            if !cursor.object()? {
+                cursor.value()?;
+                continue;
+            }
+            let (mut kind, mut id, mut name, mut data) = (None, None, None, 0);
+            while let Some(key) = cursor.key()? {
+                match decoded(key).as_ref() {
+                    "type" => kind = text(cursor)?,
+                    "id" => id = text(cursor)?,
+                    "name" => name = text(cursor)?,
+                    "data" => data = cursor.value()?.len() as u64,
+                    _ => drop(cursor.value()?),
                 }
             }
-        }
-        Ok(head)
-    }
-}
-
-/// Adds what the content blocks tell to `head`.
-fn content<'de, A: MapAccess<'de>>(map: &mut A, head: &mut MessageHead<'de>) -> Result<(), A::Error> {
-    #[derive(Default)]
-    struct Blocks<'de> {
-        calls: Vec<Cow<'de, str>>,
-        reads: bool,
-        images: u32,
-        bulk: u64,
-    }
-    impl<'de> Deserialize<'de> for Blocks<'de> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_any(BlocksVisitor)
-        }
-    }
-    struct BlocksVisitor;
-    impl<'de> Visitor<'de> for BlocksVisitor {
-        type Value = Blocks<'de>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("content")
-        }
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut all = Blocks::default();
-            while let Some(Maybe(block)) = seq.next_element::<Maybe<BlockHead<'de>>>()? {
-                let Some(block) = block else { continue };
-                match block.kind.as_deref() {
-                    Some("toolCall") => {
-                        all.calls.extend(block.id);
-                        all.reads |= block.name.as_deref().is_some_and(is_read_tool);
-                    }
-                    Some("image") => {
-                        all.images += 1;
-                        all.bulk += block.data;
-                    }
-                    _ => {}
+            match kind.as_deref() {
+                Some("toolCall") => {
+                    self.calls.extend(id);
+                    self.reads |= name.as_deref().is_some_and(is_read_tool);
                 }
-            }
-            Ok(all)
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            Ok(Blocks::default())
-        }
-        scalars!(Blocks::default());
-    }
-    let all: Blocks<'de> = map.next_value()?;
-    head.calls.extend(all.calls);
-    head.reads |= all.reads;
-    head.images += all.images;
-    head.bulk += all.bulk;
-    Ok(())
-}
-
-#[derive(Default)]
-struct BlockHead<'a> {
-    kind: Option<Cow<'a, str>>,
-    id: Option<Cow<'a, str>>,
-    name: Option<Cow<'a, str>>,
-    data: u64,
-}
-
-impl<'de> Deserialize<'de> for BlockHead<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = BlockHead<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a block")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut head = BlockHead::default();
-                while let Some(Key(key)) = map.next_key()? {
-                    match key.as_ref() {
-                        "type" => head.kind = text(&mut map)?,
-                        "id" => head.id = text(&mut map)?,
-                        "name" => head.name = text(&mut map)?,
-                        "data" => head.data = map.next_value::<&RawValue>()?.get().len() as u64,
-                        _ => {
-                            map.next_value::<IgnoredAny>()?;
-                        }
-                    }
+                Some("image") => {
+                    self.images += 1;
+                    self.bulk += data;
                 }
-                Ok(head)
+                _ => {}
             }
         }
-        deserializer.deserialize_map(V)
+        Some(())
     }
 }
 
-fn text<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<Cow<'de, str>>, A::Error> {
-    Ok(match map.next_value()? {
-        Scalar::Text(text) => Some(text),
-        _ => None,
-    })
+/// The next value, if it is a string.
+fn text<'a>(cursor: &mut Cursor<'a>) -> Option<Option<Cow<'a, str>>> {
+    Some(cursor.text()?.map(decoded))
 }
 
-fn flag<'de, A: MapAccess<'de>>(map: &mut A) -> Result<bool, A::Error> {
-    Ok(matches!(map.next_value()?, Scalar::Bool(true)))
-}
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
 
-/// A value of any type: text and flags are read, numbers and containers skipped.
-enum Scalar<'a> {
-    Text(Cow<'a, str>),
-    Null,
-    Bool(bool),
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Scalar<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = Scalar<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value")
-            }
-            fn visit_borrowed_str<E>(self, s: &'de str) -> Result<Self::Value, E> {
-                Ok(Scalar::Text(Cow::Borrowed(s)))
-            }
-            fn visit_str<E>(self, s: &str) -> Result<Self::Value, E> {
-                Ok(Scalar::Text(Cow::Owned(s.to_owned())))
-            }
-            fn visit_bool<E>(self, b: bool) -> Result<Self::Value, E> {
-                Ok(Scalar::Bool(b))
-            }
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Scalar::Null)
-            }
-            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-                Ok(Scalar::Other)
-            }
-            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-                Ok(Scalar::Other)
-            }
-            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-                Ok(Scalar::Other)
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Scalar::Other)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Scalar::Other)
-            }
-        }
-        deserializer.deserialize_any(V)
+    /// Any value, often one that a reader of heads looks for.
+    fn value() -> impl Strategy<Value = Value> {
+        let name = prop_oneof![
+            Just("type"),
+            Just("id"),
+            Just("name"),
+            Just("data"),
+            Just("content"),
+            Just("details"),
+            Just("role"),
+            Just("message"),
+            Just("usage"),
+            Just("toolCallId"),
+            Just("toolName"),
+            Just("stopReason"),
+            Just("isError"),
+            Just("useless"),
+            Just("excludeFromContext"),
+            Just("retryRecovery"),
+            Just("prunedAt"),
+            Just("parentId"),
+            Just("timestamp"),
+            Just("targetId"),
+            Just("customType"),
+            Just("model"),
+            Just("provider"),
+            Just("tÿ\"pe"),
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Into::into),
+            (-5..5_i64).prop_map(Into::into),
+            prop_oneof![Just("toolCall"), Just("image"), Just("read"), Just("a/b"), Just("tex\"t\n\u{1f}é")].prop_map(Into::into),
+        ];
+        leaf.prop_recursive(5, 60, 8, move |inner| {
+            prop_oneof![
+                1 => proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                4 => proptest::collection::vec((name.clone(), inner), 0..8)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())),
+            ]
+        })
     }
-}
 
-/// An object of the wanted kind, or nothing where the value is of another type: a strange field must not lose a line.
-struct Maybe<T>(Option<T>);
+    fn blocks(content: &Value, kind: &str) -> Vec<Value> {
+        let all = content.as_array().cloned().unwrap_or_default();
+        all.into_iter().filter(|block| block["type"] == kind).collect()
+    }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for V<T> {
-            type Value = Maybe<T>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value")
+    /// A value as a line has it, with escapes where a writer needs none when `escaped`.
+    fn written(value: &Value, escaped: bool) -> String {
+        let line = value.to_string();
+        if escaped { line.replace("ype", "\\u0079pe").replace("oolCall", "\\u006folCall").replace("ead\"", "\\u0065ad\"") } else { line }
+    }
+
+    /// The same from what a parser makes of it, field by field.
+    fn assert_facts(record: &Value, escaped: bool, head: &Head<'_>) {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let own = |field: &Option<Cow<'_, str>>| field.as_deref().map(str::to_owned);
+        assert_eq!(own(&head.kind), text(&record["type"]));
+        assert_eq!(own(&head.id), text(&record["id"]));
+        assert_eq!(own(&head.target), text(&record["targetId"]));
+        assert_eq!(own(&head.custom_type), text(&record["customType"]));
+        assert_eq!(head.has_timestamp, record.get("timestamp").is_some());
+        assert_eq!(head.has_provider, record.get("provider").is_some());
+        assert_eq!(head.model_is_path, text(&record["model"]).is_some_and(|model| model.contains('/')));
+        let parent = match record.get("parentId") {
+            Some(Value::Null) => Parent::Root,
+            Some(Value::String(id)) => Parent::Id(id.into()),
+            _ => Parent::Absent,
+        };
+        assert_eq!(head.parent, parent);
+        assert_eq!(head.has_message, record["message"].is_object());
+        let message = if head.has_message { &record["message"] } else { &Value::Null };
+        let found = &head.message;
+        assert_eq!(own(&found.role), text(&message["role"]));
+        assert_eq!(own(&found.stop), text(&message["stopReason"]));
+        assert_eq!(own(&found.call_id), text(&message["toolCallId"]));
+        assert_eq!(own(&found.tool), text(&message["toolName"]));
+        assert_eq!(found.has_usage, matches!(message["usage"], Value::Object(_) | Value::Array(_) | Value::Number(_)));
+        let is = |key: &str| message[key] == true;
+        assert_eq!(
+            (found.is_error, found.useless, found.excluded, found.pruned, found.retry_recovery),
+            (
+                is("isError"),
+                is("useless"),
+                is("excludeFromContext"),
+                !message["prunedAt"].is_null(),
+                !matches!(message["retryRecovery"], Value::Null | Value::Bool(false))
+            )
+        );
+        let content = if head.has_message { &message["content"] } else { &record["content"] };
+        let calls = blocks(content, "toolCall");
+        let ids: Vec<String> = calls.iter().filter_map(|call| text(&call["id"])).collect();
+        assert_eq!(found.calls.iter().map(|id| id.clone().into_owned()).collect::<Vec<_>>(), ids);
+        assert_eq!(found.reads, calls.iter().any(|call| call["name"] == "read"));
+        let images = blocks(content, "image");
+        assert_eq!(u64::from(found.images), images.len() as u64);
+        let len = |value: Option<&Value>| value.map_or(0, |value| written(value, escaped).len() as u64);
+        let bulk: u64 = images.iter().map(|image| len(image.get("data"))).sum();
+        let details = if head.has_message { message.get("details") } else { record.get("details") };
+        assert_eq!(found.bulk, bulk + len(details));
+    }
+
+    proptest! {
+        #[test]
+        fn a_head_says_what_a_parser_finds(mut record in value(), escaped in any::<bool>()) {
+            if let Some(members) = record.as_object_mut().filter(|members| members.get("message").is_some_and(Value::is_object)) {
+                // No agent writes these beside a message.
+                members.retain(|key, _| key != "content" && key != "details");
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(|t| Maybe(Some(t)))
+            let mut line = written(&record, escaped);
+            match Head::of(&line) {
+                Some(head) => assert_facts(&record, escaped, &head),
+                None => prop_assert!(!record.is_object(), "{}", line),
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Maybe(None))
-            }
-            scalars!(Maybe(None));
+            line.push_str(" 1");
+            prop_assert!(Head::of(&line).is_none());
         }
-        deserializer.deserialize_any(V(std::marker::PhantomData))
+    }
+
+    #[test]
+    fn of_equal_keys_the_last_counts_and_strange_values_lose_no_line() {
+        let head = Head::of(r#"{"id":"a","message":{"role":"user"},"id":"b","message":7,"type":{"x":[]}}"#).unwrap();
+        assert_eq!((head.id.as_deref(), head.message.role.as_deref(), head.kind, head.has_message), (Some("b"), Some("user"), None, true));
+        assert!(Head::of(r#"[{"id":"a"}]"#).is_none() && Head::of("").is_none() && Head::of(r#"{"id":"a"}{}"#).is_none());
     }
 }

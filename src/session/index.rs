@@ -170,6 +170,8 @@ impl Session {
     fn extend(&mut self, chunks: Vec<Chunk<Protos>>, mut line: u32) -> Result<(), SessionError> {
         let first = self.entries.len();
         self.entries.reserve(chunks.iter().map(|c| c.sink.protos.len()).sum());
+        // Ids of entries and calls are new texts, nearly all others are among them.
+        self.strings.reserve(chunks.iter().map(|c| c.sink.protos.len() + c.sink.calls.len()).sum());
         for chunk in chunks {
             for fault in chunk.faults {
                 self.faults.push(Fault { line: fault.line + line, ..fault });

@@ -59,7 +59,7 @@ pub(crate) fn content_of<'l, T>(line: &'l str, mut read: impl FnMut(&mut Cursor<
         return None;
     }
     let mut found = None;
-    while let Some(key) = cursor.key()? {
+    while let Some(key) = cursor.plain_key()? {
         if key != "message" {
             cursor.value()?;
             continue;
@@ -70,7 +70,7 @@ pub(crate) fn content_of<'l, T>(line: &'l str, mut read: impl FnMut(&mut Cursor<
             return None;
         }
         let mut content = None;
-        while let Some(key) = cursor.key()? {
+        while let Some(key) = cursor.plain_key()? {
             if key != "content" {
                 cursor.value()?;
                 continue;
@@ -102,7 +102,7 @@ pub(crate) fn blocks<'l>(cursor: &mut Cursor<'l>, see: &mut dyn FnMut(Part<'l>) 
             continue;
         }
         let (mut kind, mut text) = (None, None);
-        while let Some(key) = cursor.key()? {
+        while let Some(key) = cursor.plain_key()? {
             let value = cursor.value()?;
             match key {
                 "type" => kind = unquoted(value),

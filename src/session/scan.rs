@@ -12,6 +12,7 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::head::Head;
 use super::source::Source;
+use crate::text::cursor::Cursor;
 use crate::text::json::{lone_surrogates, mend_surrogates};
 use crate::threads;
 
@@ -185,9 +186,11 @@ fn read_line<S: Sink>(chunk: &mut Chunk<S>, bytes: &[u8], offset: u64, ended: bo
     let sound = bytes.trim_ascii_end();
     if sound.first() == Some(&b'{')
         && sound.len() <= HUGE_LINE
-        && lone_surrogates(sound) == 0
         && let Ok(text) = std::str::from_utf8(sound)
-        && let Ok(head) = serde_json::from_str::<Head<'_>>(text)
+        && let mut cursor = Cursor::new(text)
+        && let Some(head) = Head::at(&mut cursor)
+        && cursor.peek().is_none()
+        && !(cursor.saw_escaped_units() && lone_surrogates(sound) > 0)
     {
         chunk.sink.record(Record { line, offset, len: sound.len() as u32, lenient: false, head: &head });
         return Ok(());
@@ -235,15 +238,13 @@ fn read_line<S: Sink>(chunk: &mut Chunk<S>, bytes: &[u8], offset: u64, ended: bo
         sink.record(place);
     };
     let needs_mending = surrogates > 0 || text.is_none();
-    if let Some(text) = text
-        && let Ok(head) = serde_json::from_str::<Head<'_>>(text)
-    {
+    if let Some(head) = text.and_then(Head::of) {
         record(0, rest.len(), needs_mending, &head, &mut chunk.sink);
         return Ok(());
     }
     if needs_mending {
         let mended = lenient(rest);
-        if let Ok(head) = serde_json::from_str::<Head<'_>>(&mended) {
+        if let Some(head) = Head::of(&mended) {
             record(0, rest.len(), true, &head, &mut chunk.sink);
             return Ok(());
         }
@@ -254,18 +255,19 @@ fn read_line<S: Sink>(chunk: &mut Chunk<S>, bytes: &[u8], offset: u64, ended: bo
     if let Some(text) = text {
         let mut at = 0;
         while let Some(behind) = text.get(at..) {
-            let mut stream = serde_json::Deserializer::from_str(behind).into_iter::<Head<'_>>();
-            let parsed = stream.next();
-            match parsed {
-                Some(Ok(head)) if whole_so_far || is_entry(&head) && ends_well(behind.get(stream.byte_offset()..)) => {
-                    let len = stream.byte_offset();
+            let mut cursor = Cursor::new(behind);
+            if cursor.peek().is_none() {
+                break;
+            }
+            match Head::at(&mut cursor) {
+                Some(head) if whole_so_far || is_entry(&head) && ends_well(behind.get(cursor.at()..)) => {
+                    let len = cursor.at();
                     record(at, len, needs_mending, &head, &mut chunk.sink);
                     glued += 1;
                     at += len + behind.get(len..).unwrap_or_default().bytes().take_while(|b| *b == 0 || b.is_ascii_whitespace()).count();
                     whole_so_far = true;
                 }
-                None => break,
-                Some(_) => {
+                _ => {
                     // `{"type":` is how every agent begins a record; a nested block begins so too, hence the tests above.
                     whole_so_far = false;
                     match behind.get(1..).and_then(|b| memmem::find(b.as_bytes(), b"{\"type\":")) {

@@ -22,6 +22,13 @@ pub(super) struct Strings {
 }
 
 impl Strings {
+    /// Makes room for so many more texts.
+    pub(super) fn reserve(&mut self, more: usize) {
+        let Self { all, ends, numbers } = self;
+        ends.reserve(more);
+        numbers.reserve(more, |number| hash(text_of(all, ends, *number)));
+    }
+
     /// The number of a text, which enters when it is new.
     pub(super) fn intern(&mut self, text: &str) -> u32 {
         let Self { all, ends, numbers } = self;

@@ -128,7 +128,7 @@ fn compact_string(token: &[u8], out: &mut String) -> Option<usize> {
 }
 
 /// Bytes before the quote that ends a string; `body` begins behind the one that opens it.
-pub(super) fn string_body_len(body: &[u8]) -> Option<usize> {
+fn string_body_len(body: &[u8]) -> Option<usize> {
     let mut pos = 0;
     loop {
         pos += memchr::memchr2(b'"', b'\\', body.get(pos..)?)?;
@@ -275,6 +275,11 @@ pub(super) fn escapes(raw: &str) -> impl Iterator<Item = (Range<usize>, char)> {
     })
 }
 
+/// Whether a backslash and one character are an escape.
+pub(super) fn is_simple_escape(escaped: u8) -> bool {
+    simple_escape(escaped).is_some()
+}
+
 /// What a backslash and one character stand for.
 fn simple_escape(escaped: u8) -> Option<char> {
     Some(match escaped {
@@ -294,7 +299,7 @@ fn low_surrogate(bytes: &[u8]) -> Option<u32> {
 }
 
 /// The four hexadecimal digits at the start of `bytes`.
-fn hex4(bytes: &[u8]) -> Option<u32> {
+pub(super) fn hex4(bytes: &[u8]) -> Option<u32> {
     bytes.get(..4)?.iter().try_fold(0, |n, b| Some(n * 16 + char::from(*b).to_digit(16)?))
 }
 

@@ -99,7 +99,7 @@ fn block(cursor: &mut Cursor<'_>) -> Option<Option<(String, CallFacts)>> {
         return Some(None);
     }
     let (mut kind, mut id, mut name, mut arguments) = (None, None, None, None);
-    while let Some(key) = cursor.key()? {
+    while let Some(key) = cursor.plain_key()? {
         let value = cursor.value()?;
         match key {
             "type" => kind = unquoted(value),
@@ -119,7 +119,7 @@ fn block(cursor: &mut Cursor<'_>) -> Option<Option<(String, CallFacts)>> {
     let mut args: [(&str, Option<&str>); 4] = [("path", None), ("file_path", None), ("offset", None), ("limit", None)];
     let mut inner = Cursor::new(arguments.unwrap_or("null"));
     if inner.object()? {
-        while let Some(key) = inner.key()? {
+        while let Some(key) = inner.plain_key()? {
             let value = inner.value()?;
             if let Some(arg) = args.iter_mut().find(|(name, _)| *name == key) {
                 arg.1 = Some(value);

@@ -189,8 +189,10 @@ pub fn plan(counter: &mut Counter<'_>, base: Edit, order: &Order<'_>) -> io::Res
     let settings = order.settings;
     let path = order.paths.first().map(Vec::as_slice).unwrap_or_default();
     let gone = gone::plan(session, settings, order.paths)?;
-    let context = session.context(path)?;
-    let in_context: Set<Ix> = context.items.iter().filter(|item| item.edit.is_none()).map(|item| item.entry).collect();
+    // Only what measures free is told by the context.
+    let context = if settings.measures().is_empty() { None } else { Some(session.context(path)?) };
+    let items = context.iter().flat_map(|context| &context.items);
+    let in_context: Set<Ix> = items.filter(|item| item.edit.is_none()).map(|item| item.entry).collect();
     let pruned: BTreeMap<Ix, &str> = order.prune.results.iter().map(|r| (r.entry, r.notice.as_str())).collect();
     let notices = if settings.dedupe {
         let skip = |ix: Ix| pruned.contains_key(&ix) || gone.contains_key(&ix) || (order.stays)(ix);
@@ -243,7 +245,7 @@ pub fn plan(counter: &mut Counter<'_>, base: Edit, order: &Order<'_>) -> io::Res
             making.put(ix, splices)?;
             continue;
         }
-        let seen = in_context.contains(&ix).then_some(&context);
+        let seen = context.as_ref().filter(|_| in_context.contains(&ix));
         records::change(&mut making, counter.tokenizer(), ix, &wants, &images, seen)?;
     }
     Ok(making.done(settings))

@@ -289,7 +289,7 @@ fn joined(session: &Session, run: &[Line], step: &mut Step) -> io::Result<()> {
             let close = line.start + len as u64;
             let (n, end) = run.iter().enumerate().skip(at + 1).find(|(_, end)| end.start < close && close <= end.end)?;
             let record = escaped(text(line, *end))?;
-            let id = serde_json::from_str::<Head<'_>>(&record).ok().filter(|head| head.kind.is_some())?.id?.into_owned();
+            let id = Head::of(&record).filter(|head| head.kind.is_some())?.id?.into_owned();
             session.by_id(&id).is_none().then_some((n, *end, record, id))
         });
         match found {
@@ -371,7 +371,7 @@ fn escaped(text: &[u8]) -> Option<String> {
             _ => (quoted, false),
         };
     }
-    serde_json::from_str::<Head<'_>>(&out).is_ok().then_some(out)
+    Head::of(&out).is_some().then_some(out)
 }
 
 #[cfg(test)]
