@@ -35,10 +35,10 @@ steps! {
     ArchiveCreate "archive-create"
     /// One write of the archive.
     ArchiveWrite "archive-write"
-    /// Making the archive durable.
-    ArchiveSync "archive-sync"
     /// Reading the archive back.
     ArchiveRead "archive-read"
+    /// Making the archive durable.
+    ArchiveSync "archive-sync"
     /// Creating the new session under a temporary name.
     SessionCreate "session-create"
     /// One write of the new session.

@@ -27,6 +27,7 @@ pub mod lock;
 mod paths;
 pub mod replace;
 pub mod space;
+mod sums;
 pub mod temp;
 
 pub use append::{Appended, append};

@@ -2,14 +2,15 @@
 //! once.
 
 use super::super::fault::{self, Inherited, Step};
+use super::super::sums::Sums;
 use super::super::temp::{self, TempFile, Tracked};
 use super::super::{Fingerprint, MAKE_ARCHIVES, StoreError, fingerprint, paths, space};
-use super::{Archive, DIGEST, Fault, HEADER, Kind, MAGIC, PIECE, Reference, Section, VERSION, ZSTD, file_name, folder, list, pour, whole};
+use super::{DIGEST, HEADER, Kind, MAGIC, PIECE, Reference, VERSION, ZSTD, file_name, folder, list, pour};
 use crate::threads;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ const LEVEL: i32 = 1;
 /// stream, and windows do not grow with the file.
 const FRAME: usize = 1 << 20;
 
-/// Frames of an archive from which on a second thread packs and unpacks them sooner.
+/// Frames of an archive from which on a second thread packs them sooner.
 const FRAMES_WORTH_A_THREAD: usize = 4;
 
 /// What fails where an archive cannot be written.
@@ -121,30 +122,13 @@ impl Staging {
         Reference { sha256, ..self.reference.clone() }
     }
 
-    /// Writes the archive, makes it durable, and reads it back, since everything depends on it later.
+    /// Writes the archive, reads it back, since everything depends on it later, and makes it durable.
     ///
     /// `reserve`: bytes that are still needed on the session's disk.
     pub(in crate::store) fn fill(&self, print: &Fingerprint, session: &File, reserve: &(dyn Fn() -> u64 + Sync)) -> Result<(), StoreError> {
-        let frames = fill(&self.temp, print, session, &|| if self.beside { reserve() } else { 0 })?;
+        fill(&self.temp, print, session, &|| if self.beside { reserve() } else { 0 })?;
         space::must_have(paths::folder(&print.path), reserve())?;
-        self.temp.synced_beside(Step::ArchiveSync, StoreError::io(self.temp.path(), WRITING), || self.read_back(print, session, &frames))
-    }
-
-    /// Whether what lies there is a whole archive, of frames of these lengths, that gives the session back.
-    fn read_back(&self, print: &Fingerprint, session: &File, frames: &[usize]) -> Result<(), StoreError> {
-        let failed = |e: io::Error| StoreError::io(&self.folder.path, "read back the archive")(e);
-        fault::at(Step::ArchiveRead).map_err(failed)?;
-        let file = File::open(self.temp.path()).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
-        let bad = |what| io::Error::new(io::ErrorKind::InvalidData, what);
-        let archive = whole(file, len, print.size).map_err(|fault| match fault {
-            Fault::Bad(what) => failed(bad(what)),
-            Fault::Io(e) => failed(e),
-        })?;
-        if !gives_back(&archive, frames, print, session, &failed)? {
-            return Err(failed(bad("it holds other bytes than the session".to_owned())));
-        }
-        Ok(())
+        fault::at(Step::ArchiveSync).and_then(|()| self.temp.file().sync_all()).map_err(StoreError::io(self.temp.path(), WRITING))
     }
 
     /// The archive, which [`Staging::fill`] has written.
@@ -211,49 +195,11 @@ fn place(path: &Path, file: &str, owner: &fs::Metadata) -> Result<(Folder, TempF
     }
 }
 
-/// Whether an archive of frames of these lengths, in bytes, holds the session as it was when its fingerprint was taken.
-/// Compared with what was read before, byte by byte, its content needs no digest, which takes longer than unpacking it.
-fn gives_back(
-    archive: &Archive,
-    frames: &[usize],
-    print: &Fingerprint,
-    session: &File,
-    failed: &(dyn Fn(io::Error) -> StoreError + Sync),
-) -> Result<bool, StoreError> {
-    let mut end = 0;
-    let places: Vec<(u64, usize)> = frames
-        .iter()
-        .map(|len| {
-            let start = end;
-            end += *len as u64;
-            (start, *len)
-        })
-        .collect();
-    if end != archive.payload || frames.len() as u64 != print.size.div_ceil(FRAME as u64) {
-        return Ok(false);
-    }
-    let room = || (zstd::bulk::Decompressor::new(), Vec::new(), Vec::new(), Vec::new());
-    let same = threads::map(&places, FRAMES_WORTH_A_THREAD, room, |(unpacker, packed, content, piece), number, (at, len)| {
-        packed.resize(*len, 0);
-        archive.file.read_exact_at(packed, HEADER as u64 + at).map_err(failed)?;
-        let start = number as u64 * FRAME as u64;
-        piece.resize(piece_len(print.size - start, FRAME), 0);
-        read_piece(print, session, start, piece)?;
-        if !archive.zstd {
-            return Ok(packed == piece);
-        }
-        let unpacker = unpacker.as_mut().map_err(|e| failed(io::Error::new(e.kind(), e.to_string())))?;
-        content.clear();
-        content.reserve(piece.len());
-        unpacker.decompress_to_buffer(packed, content).map_err(failed)?;
-        Ok(content == piece)
-    });
-    same.map_err(|thread| failed(thread.into()))?.into_iter().try_fold(true, |all, same| Ok(all && same?))
-}
-
-/// Writes all of the archive; returns how long the pieces of its payload are, in bytes, one for
-/// every [`FRAME`] of the session.
-fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &(dyn Fn() -> u64 + Sync)) -> Result<Vec<usize>, StoreError> {
+/// Writes all of the archive and reads back what it wrote.
+///
+/// That it gives the session back is known when three things are: each frame was unpacked again as soon as it was packed and
+/// gave the bytes that it was made of; what stands in the file are those frames; and the digest is that of what stands there.
+fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &(dyn Fn() -> u64 + Sync)) -> Result<(), StoreError> {
     let writing = || StoreError::io(temp.path(), WRITING);
     let place = paths::folder(temp.path());
 
@@ -261,41 +207,84 @@ fn fill(temp: &TempFile, print: &Fingerprint, session: &File, reserve: &(dyn Fn(
     let mut file = temp.file();
     file.write_all(&[0; HEADER]).map_err(writing())?;
     let mut out = Metered::new(temp, place, reserve);
-    let mut frames = Vec::new();
-    pack(print, session, &|e| writing()(e), &mut |frame| {
-        frames.push(frame.len());
-        out.write_all(frame).map_err(|e| out.error(e))
-    })?;
-    let mut payload = out.written;
+    pack(print, session, &|e| writing()(e), &mut |frame| out.write_all(frame).map_err(|e| out.error(e)))?;
     let mut flags = ZSTD;
-    if payload >= print.size {
+    if out.written >= print.size {
         // It cannot be made smaller, as images and short files cannot.
         file.set_len(HEADER as u64).and_then(|()| file.seek(SeekFrom::Start(HEADER as u64))).map_err(writing())?;
         out = Metered::new(temp, place, reserve);
-        frames.clear();
-        copy(print, session, FRAME, &mut |piece| {
-            frames.push(piece.len());
-            out.write_all(piece).map_err(|e| out.error(e))
-        })?;
-        payload = out.written;
+        copy(print, session, FRAME, &mut |piece| out.write_all(piece).map_err(|e| out.error(e)))?;
         flags = 0;
     }
 
+    let payload = out.written;
     let mut header = Vec::with_capacity(HEADER);
     header.extend_from_slice(MAGIC);
     header.extend_from_slice(&VERSION.to_be_bytes());
     header.extend_from_slice(&flags.to_be_bytes());
     header.extend_from_slice(&payload.to_be_bytes());
     fault::at(Step::ArchiveWrite).and_then(|()| file.write_all_at(&header, 0)).map_err(writing())?;
-    let mut all = Sha256::new();
-    pour(&mut Section { file, at: 0, end: HEADER as u64 + payload }, &mut |piece| {
-        all.update(piece);
-        Ok(())
-    })
-    .map_err(writing())?;
-    let digest: [u8; DIGEST] = all.finalize().into();
+    let digest = read_back(temp.path(), &header, &out.sums).map_err(StoreError::io(place, "read back the archive"))?;
     out.write_all(&digest).map_err(|e| out.error(e))?;
-    Ok(frames)
+    Ok(())
+}
+
+/// Reads back what is written of an archive, its header and a payload of these sums; gives the digest of both.
+fn read_back(temp: &Path, header: &[u8], written: &Sums) -> io::Result<[u8; DIGEST]> {
+    fault::at(Step::ArchiveRead)?;
+    let mut file = File::open(temp)?;
+    let mut found = [0; HEADER];
+    file.read_exact(&mut found)?;
+    let (mut digest, mut sums) = (Sha256::new_with_prefix(found), Sums::default());
+    pour(&mut file, &mut |piece| {
+        digest.update(piece);
+        sums.update(piece);
+        Ok(())
+    })?;
+    if found != *header || sums.all() != written.all() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it holds other bytes than were written"));
+    }
+    Ok(digest.finalize().into())
+}
+
+/// Packs pieces of a session, and proves each time that they can be had back.
+struct Packer {
+    packer: io::Result<zstd::bulk::Compressor<'static>>,
+    unpacker: io::Result<zstd::bulk::Decompressor<'static>>,
+    piece: Vec<u8>,
+    frame: Vec<u8>,
+    again: Vec<u8>,
+}
+
+impl Packer {
+    fn new() -> Packer {
+        let (packer, unpacker) = (zstd::bulk::Compressor::new(LEVEL), zstd::bulk::Decompressor::new());
+        Packer { packer, unpacker, piece: Vec::new(), frame: Vec::new(), again: Vec::new() }
+    }
+
+    /// Makes the frame of the piece.
+    fn pack(&mut self) -> io::Result<()> {
+        self.frame.clear();
+        self.frame.reserve(zstd::zstd_safe::compress_bound(self.piece.len()));
+        ready(&mut self.packer)?.compress_to_buffer(&self.piece, &mut self.frame)?;
+        if self.gives_back()? {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "what was packed does not give the session back"))
+    }
+
+    /// Whether the frame unpacks to the piece. Both are still near the processor, which makes this much cheaper than later.
+    fn gives_back(&mut self) -> io::Result<bool> {
+        self.again.clear();
+        self.again.reserve(self.piece.len());
+        ready(&mut self.unpacker)?.decompress_to_buffer(&self.frame, &mut self.again)?;
+        Ok(self.again == self.piece)
+    }
+}
+
+/// What could be made, or why it could not.
+fn ready<T>(made: &mut io::Result<T>) -> io::Result<&mut T> {
+    made.as_mut().map_err(|e| io::Error::new(e.kind(), e.to_string()))
 }
 
 /// Packs the session as it was when its fingerprint was taken, on all cores, and hands the frames on in their order.
@@ -309,22 +298,19 @@ fn pack(
     let inherited = Inherited::here();
     let room = || {
         inherited.clone().adopt();
-        (zstd::bulk::Compressor::new(LEVEL), Vec::new(), Vec::new())
+        Packer::new()
     };
     threads::in_turn(
         threads::cores().min(frames.div_ceil(FRAMES_WORTH_A_THREAD)),
         frames,
         room,
-        |(packer, piece, frame), number| {
+        |packer, number| {
             let start = number as u64 * FRAME as u64;
-            piece.resize(piece_len(print.size - start, FRAME), 0);
-            read_piece(print, session, start, piece)?;
-            let packer = packer.as_mut().map_err(|e| failed(io::Error::new(e.kind(), e.to_string())))?;
-            frame.clear();
-            frame.reserve(zstd::zstd_safe::compress_bound(piece.len()));
-            packer.compress_to_buffer(piece, frame).map_err(failed).map(drop)
+            packer.piece.resize(piece_len(print.size - start, FRAME), 0);
+            read_piece(print, session, start, &mut packer.piece)?;
+            packer.pack().map_err(failed)
         },
-        |(_, _, frame), _| to(frame),
+        |packer, _| to(&packer.frame),
     )
     .map_err(|thread| failed(thread.into()))?
 }
@@ -369,13 +355,14 @@ fn read_piece(print: &Fingerprint, session: &File, at: u64, piece: &mut [u8]) ->
     Ok(())
 }
 
-/// Counts what is written, and stops while others still have space.
+/// Counts and sums up what is written, and stops while others still have space.
 struct Metered<'a> {
     writer: fault::Writer<&'a File>,
     temp: &'a Path,
     folder: &'a Path,
     reserve: &'a (dyn Fn() -> u64 + Sync),
     written: u64,
+    sums: Sums,
     next_look: u64,
     no_space: Option<StoreError>,
 }
@@ -383,7 +370,7 @@ struct Metered<'a> {
 impl<'a> Metered<'a> {
     fn new(temp: &'a TempFile, folder: &'a Path, reserve: &'a (dyn Fn() -> u64 + Sync)) -> Self {
         let writer = fault::Writer { inner: temp.file(), step: Step::ArchiveWrite };
-        Self { writer, temp: temp.path(), folder, reserve, written: 0, next_look: SPACE_STEP, no_space: None }
+        Self { writer, temp: temp.path(), folder, reserve, written: 0, sums: Sums::default(), next_look: SPACE_STEP, no_space: None }
     }
 
     /// The error of a write that failed.
@@ -403,6 +390,7 @@ impl Write for Metered<'_> {
         }
         let n = self.writer.write(bytes)?;
         self.written += n as u64;
+        self.sums.update(bytes.get(..n).unwrap_or(bytes));
         Ok(n)
     }
 
@@ -414,6 +402,7 @@ impl Write for Metered<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::super::whole;
     use super::*;
 
     /// Text of some length that can be packed, or cannot.
@@ -427,39 +416,58 @@ mod tests {
     }
 
     #[test]
+    fn what_was_packed_is_unpacked_and_compared() {
+        for len in [0, 1, 1_000, FRAME] {
+            let mut packer = Packer::new();
+            packer.piece = bytes(len, 1, true);
+            packer.pack().unwrap();
+            assert!(packer.gives_back().unwrap(), "{len}");
+            for at in [0, len / 2, len.saturating_sub(1)].into_iter().filter(|at| *at < len) {
+                packer.piece[at] ^= 1;
+                assert!(!packer.gives_back().unwrap(), "{len} {at}");
+                packer.piece[at] ^= 1;
+            }
+            packer.piece.push(b'x');
+            assert!(!packer.gives_back().unwrap(), "{len}");
+            packer.frame.pop();
+            assert!(!packer.gives_back().unwrap_or(false), "{len}");
+        }
+    }
+
+    #[test]
     fn an_archive_of_other_bytes_is_told_apart() {
         let dir = tempfile::tempdir().unwrap();
-        let open = |name: &str, bytes: &[u8]| {
-            let path = dir.path().join(name);
-            fs::write(&path, bytes).unwrap();
-            fingerprint::open(&path).unwrap()
-        };
+        let path = dir.path().join("s.jsonl");
         for packs in [true, false] {
             for len in [0, 1, FRAME - 1, FRAME, FRAME + 1, 6 * FRAME + 5] {
-                let old = bytes(len, 1, packs);
-                let (session, print) = open("s.jsonl", &old);
+                fs::write(&path, bytes(len, 1, packs)).unwrap();
+                let (session, print) = fingerprint::open(&path).unwrap();
                 let temp = TempFile::beside(&dir.path().join("1-prune.epa")).unwrap();
-                let frames = fill(&temp, &print, &session, &|| 0).unwrap();
-                let failed = |e: io::Error| StoreError::io(dir.path(), "read back")(e);
-                let file = File::open(temp.path()).unwrap();
-                let size = file.metadata().unwrap().len();
-                let archive = whole(file, size, print.size).map_err(|_| ()).unwrap();
+                fill(&temp, &print, &session, &|| 0).unwrap();
+                let size = temp.file().metadata().unwrap().len();
+                let archive = whole(File::open(temp.path()).unwrap(), size, print.size).map_err(|_| ()).unwrap();
                 assert_eq!(archive.zstd, packs && len > 1, "{len}");
-                assert!(gives_back(&archive, &frames, &print, &session, &failed).unwrap(), "{len}");
-                for at in [0, len / 2, len.saturating_sub(1)].into_iter().filter(|at| *at < len) {
-                    let mut other = old.clone();
+                let mut content = Vec::new();
+                archive.content().unwrap().read_to_end(&mut content).unwrap();
+                assert_eq!(content, fs::read(&path).unwrap(), "{len}");
+
+                // What is read back before the digest is written: all but that.
+                let written = fs::read(temp.path()).unwrap();
+                let (written, digest) = written.split_at(written.len() - DIGEST);
+                let (header, payload) = written.split_at(HEADER);
+                let mut sums = Sums::default();
+                sums.update(payload);
+                let reads = |bytes: &[u8]| {
+                    fs::write(dir.path().join("other"), bytes).unwrap();
+                    read_back(&dir.path().join("other"), header, &sums)
+                };
+                assert_eq!(reads(written).unwrap(), digest, "{len}");
+                for at in [0, HEADER - 1, HEADER, written.len() / 2, written.len() - 1].into_iter().filter(|at| *at < written.len()) {
+                    let mut other = written.to_vec();
                     other[at] ^= 1;
-                    let (session, print) = open("other.jsonl", &other);
-                    assert!(!gives_back(&archive, &frames, &print, &session, &failed).unwrap(), "{len} {at}");
+                    assert!(reads(&other).is_err(), "{len} {at}");
                 }
-                // More of it, and less; other frames than were written.
-                for other in [&[&old[..], b"x"].concat(), old.get(1..).unwrap_or(b"xy")] {
-                    let (session, print) = open("other.jsonl", other);
-                    assert!(!gives_back(&archive, &frames, &print, &session, &failed).unwrap_or(false), "{len}");
-                }
-                if let Some((_, fewer)) = frames.split_last() {
-                    assert!(!gives_back(&archive, fewer, &print, &session, &failed).unwrap(), "{len}");
-                }
+                assert!(reads(&[written, b"x"].concat()).is_err() && reads(&written[..written.len() - 1]).is_err(), "{len}");
             }
         }
     }
