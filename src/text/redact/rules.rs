@@ -79,6 +79,47 @@ pub(super) const SECRETS: &[Rule] = &[
     ),
     token("age-key", &["AGE-SECRET-KEY-1"], r"AGE-SECRET-KEY-1[A-Z0-9]{40,}", not_placeholder),
     token("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}", not_placeholder),
+    token("telegram-token", &["bot"], r"bot(?<secret>[0-9]{6,12}:[A-Za-z0-9_-]{30,})", not_placeholder),
+    token(
+        "url-signature",
+        &["X-Amz-Signature=", "X-Amz-Security-Token=", "X-Goog-Signature="],
+        r"X-[A-Za-z-]+=(?<secret>[A-Za-z0-9%/+=._-]{16,})",
+        not_placeholder,
+    ),
+    // Words of a command line, up to what ends it.
+    token(
+        "command-password",
+        &["-u", "--user", "--proxy-user"],
+        r#"-(?:u|-user|-proxy-user)[ =]?\\*["']?[A-Za-z0-9._@+-]+:(?<secret>[^\s"'\\/\[][^\s"'\\]{3,})"#,
+        spoken,
+    ),
+    token("command-password", &["sshpass"], r#"sshpass[ \t]+-p[ \t]*\\*["']?(?<secret>[^\s"'\\\[][^\s"'\\]{2,})"#, spoken),
+    token("command-password", &["login"], r#"login[^\n\\|;&]{0,120}?[ \t]-p[ =]\\*["']?(?<secret>[^\s"'\\\[][^\s"'\\]{3,})"#, spoken),
+    token(
+        "command-password",
+        &["redis-cli"],
+        r#"redis-cli[^\n\\|;&]{0,120}?[ \t]-a[ \t]+\\*["']?(?<secret>[^\s"'\\\[][^\s"'\\]{3,})"#,
+        spoken,
+    ),
+    token(
+        "command-password",
+        &["mysql", "mariadb"],
+        r#"(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n\\|;&]{0,120}?[ \t])??-p\\*["']?(?<secret>[^\s"'\\\[][^\s"'\\]{3,})"#,
+        spoken,
+    ),
+    token(
+        "netrc-password",
+        &["machine"],
+        r"machine[ \t]+\S+(?:\s|\\[nt])+login(?:\s|\\[nt])+\S+?(?:\s|\\[nt])+password[ \t]+(?<secret>[^\s\\\[][^\s\\]{3,})",
+        not_placeholder,
+    ),
+    header("element-password", &["<password>", "<passwd>"], r"(?i-u:<passw(?:or)?d>)(?<secret>[^<\s\[][^<\s]{3,})</", not_placeholder),
+    header(
+        "cookie",
+        &["cookie", "set-cookie"],
+        r#"(?i-u:(?:set-)?cookie)\\*["']?[ \t]*[:=][ \t]*\\*["']?(?<secret>[^\s=;"'\\\[]+=[^\s;"'\\]{12,}(?:;[ \t]*[^\s=;"'\\]+(?:=[^\s;"'\\]*)?)*)"#,
+        baked,
+    ),
     Rule { kind: "private-key", anchors: &["-----BEGIN "], any_case: false, word_start: false, finder: Finder::Function(pem::find) },
     Rule { kind: "url-password", anchors: &["://"], any_case: false, word_start: false, finder: Finder::Function(assign::url_password) },
     header(
@@ -126,6 +167,17 @@ fn random(token: &str) -> bool {
 fn mixed(token: &str) -> bool {
     let letters = token.bytes().any(|b| b.is_ascii_alphabetic());
     !is_placeholder(token) && (letters && has_digit(token) || irregular(token))
+}
+
+/// What a command takes for a password: no number, no flag, no variable.
+fn spoken(word: &str) -> bool {
+    word.bytes().any(|b| b.is_ascii_alphabetic()) && !word.starts_with(['-', '$', '<', '{', '%', '*']) && !is_placeholder(word)
+}
+
+/// The first value of a cookie looks like a token.
+fn baked(cookies: &str) -> bool {
+    let value = cookies.split(';').next().and_then(|first| first.split_once('=')).map_or("", |(_, value)| value);
+    not_placeholder(value) && (has_digit(value) || irregular(value))
 }
 
 /// In looser surroundings, where prose could stand too.

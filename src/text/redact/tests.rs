@@ -108,6 +108,48 @@ fn headers_and_urls_keep_what_is_no_secret() {
 }
 
 #[test]
+fn e05_passwords_of_command_lines_are_masked() {
+    for (kind, text) in [
+        ("command-password", "curl -s -u me:«S3cretJjj» https://h/x"),
+        ("command-password", "curl -u 'me:«S3cretJjj»' https://h/x"),
+        ("command-password", r#"{"command":"curl --user \"me:«S3cretKkk»\" h"}"#),
+        ("command-password", "curl --proxy-user=me:«S3cretKkk» h"),
+        ("command-password", "sshpass -p '«S3cretAaa»' ssh h"),
+        ("command-password", "docker login -u me -p «S3cretDdd» registry.example"),
+        ("command-password", "redis-cli -h h -a «S3cretGgg» ping"),
+        ("command-password", "mysql -u root -p«secretpw99» db"),
+        ("command-password", "mysqldump -p«secretpw99» db"),
+        ("netrc-password", "machine api.example.com login u password «netrcpass77»"),
+        ("netrc-password", r"machine h\nlogin u\npassword «netrcpass77»\nmachine i"),
+        ("element-password", "<user>u</user><password>«S3cretIii»</password>"),
+        ("cookie", "Set-Cookie: «sid=S3cretQqq0123456789abcdef; Path=/; HttpOnly»"),
+        ("cookie", "-H 'Cookie: «session=0123456789abcdef0123456789abcdef; a=b»'"),
+        ("url-signature", "https://b.s3.example/k?X-Amz-Date=2&X-Amz-Signature=«0123456789abcdef0123456789abcdef»&x=1"),
+        ("telegram-token", "https://api.telegram.example/bot«123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsawq»/getMe"),
+    ] {
+        check(kind, text);
+    }
+    for plain in [
+        "docker run -u 1000:1000 image",
+        "curl -u $USER:$PASS h",
+        "curl -u me:<password> h",
+        "git push -u origin main",
+        "pytest -u tests/a.py::b",
+        "docker login -p $TOKEN",
+        "ssh login@h -p 2222",
+        "mysql -u root -p db",
+        "psql -p 5432",
+        "cookie: a sweet thing",
+        "document.cookie = name + value",
+        "Set-Cookie: theme=dark",
+        "robot12:34",
+        "the machine has a login and a password",
+    ] {
+        assert_eq!(redact(plain).text, plain);
+    }
+}
+
+#[test]
 fn assignments_to_secret_names_are_masked() {
     let token = noise(24);
     for (kind, text) in [
