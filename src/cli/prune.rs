@@ -38,7 +38,6 @@ pub(super) fn run(args: &Prune) -> anyhow::Result<Status> {
         protects_files: !protect.paths.is_empty(),
         keep_errors: args.keep_errors,
         protect_last_turn: args.protect_last_turn,
-        sees_edits: args.append,
         ..settings.prune.clone()
     };
     let size = size(args)?;
@@ -185,6 +184,7 @@ impl Work<'_> {
         let archiving = if args.no_archive { Archiving::Never(folder) } else { Archiving::To(folder) };
         let name = item.input.name();
         let note = making::note(common, &name);
+        self.writer.check(&item.input)?;
         let job = PruneJob {
             input: item.input.clone(),
             target: self.writer.target(&item.input),
@@ -215,11 +215,12 @@ impl Work<'_> {
         let out = if common.json {
             let mut object = out::head(&name);
             out::pruning(&mut object, &done);
+            object.insert("output".to_owned(), self.writer.output(&item.input));
             out::line(object)
         } else if common.quiet {
             String::new()
         } else {
-            show::pruning(&name, &done, common.verbose > 0)?
+            show::pruning(&self.writer.name(&item.input), &done, common.verbose > 0)?
         };
         let tokens = done.plan.as_ref().filter(|_| done.changed).map_or(0, |plan| {
             let by_measures: i64 = done.freed.iter().map(|freed| freed.tokens).sum();

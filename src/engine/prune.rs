@@ -100,9 +100,6 @@ pub struct PruneSettings {
     pub protects_files: bool,
     /// Whether results after the latest request stay.
     pub protect_last_turn: bool,
-    /// Whether results count as the edits of the path leave them, and those that have an edit stay as they are. An agent that
-    /// does not know such edits sees the results themselves.
-    pub sees_edits: bool,
 }
 
 /// When the per-turn pass may touch a result.
@@ -130,7 +127,6 @@ impl Default for PruneSettings {
             protected_tools: Vec::new(),
             protects_files: false,
             protect_last_turn: false,
-            sees_edits: false,
         }
     }
 }
@@ -203,7 +199,9 @@ pub fn plan(
     let calls = counted_beside_calls(counter, path, !settings.protects_files)?;
     let plan_file = plan_file(session, path)?;
     let last_turn = last_turn(session, path);
-    let edited = if settings.sees_edits { edited(counter, path)? } else { Map::default() };
+    // Results count as the edits of the path leave them, and those that have an edit stay as they are; an agent that does not
+    // know such edits sees the results themselves.
+    let edited = if session.is_pi_1x() { edited(counter, path)? } else { Map::default() };
     // A read that an edit left nothing of stands for no earlier one.
     let superseding = later_reads(session, path, &calls, &|ix| edited.get(&ix) == Some(&0));
     let count = |counter: &mut Counter<'_>, ix: Ix| edited.get(&ix).map_or_else(|| counter.entry(ix), |tokens| Ok(*tokens));

@@ -46,7 +46,7 @@ fn path(session: &Session, rows: &[Row], out: &mut dyn Write) -> io::Result<u64>
     let mut entries = 0;
     for ix in rows.iter().map(|row| row.entry).filter(|ix| !bare.removed.contains(ix)) {
         match bare.replaced.get(&ix) {
-            Some(record) => line(record.as_bytes())?,
+            Some(record) => line(record)?,
             None => line(session.read(ix)?.bytes())?,
         }
         entries += 1;

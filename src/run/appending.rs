@@ -3,6 +3,7 @@
 
 use super::RunError;
 use crate::session::{Ix, Path, Session};
+use crate::text::amount::counted;
 
 /// Refuses what appending would make worse; a dry run is refused likewise, or it would promise what cannot be done.
 pub(super) fn may_append(session: &Session, path: &Path) -> Result<(), RunError> {
@@ -11,7 +12,7 @@ pub(super) fn may_append(session: &Session, path: &Path) -> Result<(), RunError>
             code: problem.code.name(),
             line: problem.line,
             message: problem.message,
-            hint: "nothing was written; inspect --check lists everything that is wrong with the file".to_owned(),
+            hint: "nothing was written; inspect --check lists everything that is wrong with the file, prune --repair mends it".to_owned(),
         });
     }
     Ok(())
@@ -19,22 +20,11 @@ pub(super) fn may_append(session: &Session, path: &Path) -> Result<(), RunError>
 
 /// What should be known before something is appended to a path, whose leaf was named or is the file's own.
 pub(super) fn before_appending(session: &Session, path: &Path, named: bool) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if path.dangling {
-        let total = session.nodes().count();
-        let first = path.entries.first().map_or("", |ix| session.id(*ix));
-        warnings.push(format!(
-            "the path starts at {first}, whose parent is not in the file: {} of {total} entries are on it",
-            path.entries.len()
-        ));
-    }
+    let mut warnings = of_the_path(session, path);
     if named && path.leaf() != session.leaf() {
         warnings.push("the leaf is not the last entry of the file: its branch becomes the active one for every reader".to_owned());
     }
-    let damaged = session.damaged_lines();
-    if damaged > 0 {
-        warnings.push(format!("{damaged} damaged lines are left as they are; inspect --check lists them"));
-    }
+    warnings.extend(of_damaged_lines(session));
     if let Some(leaf) = path.leaf() {
         let calls = session.calls(leaf);
         if !calls.is_empty() {
@@ -42,6 +32,25 @@ pub(super) fn before_appending(session: &Session, path: &Path, named: bool) -> V
         }
     }
     warnings
+}
+
+/// What should be known of a path that begins in the middle.
+pub(super) fn of_the_path(session: &Session, path: &Path) -> Vec<String> {
+    if !path.dangling {
+        return Vec::new();
+    }
+    let total = session.nodes().count();
+    let first = path.entries.first().map_or("", |ix| session.id(*ix));
+    let on_it = path.entries.len();
+    vec![format!("the path starts at {first}, whose parent is not in the file: {on_it} of {total} entries are on it")]
+}
+
+/// What should be known of lines that nobody can read.
+pub(super) fn of_damaged_lines(session: &Session) -> Option<String> {
+    let damaged = session.damaged_lines() as u64;
+    let are =
+        if damaged == 1 { "is left as it is; inspect --check tells which" } else { "are left as they are; inspect --check lists them" };
+    (damaged > 0).then(|| format!("{} {are}", counted(damaged, "damaged line")))
 }
 
 /// Whether a plan that ends at `leaf` still holds when others appended `new`: the leaf has no child, and the ids of the new

@@ -22,7 +22,7 @@ pub(super) fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<Prune
     may_append(session, &path)?;
     let mut counter = Counter::new(session, job.tokenizer, Effort::Exact);
     let window = job.limits.window_of(session, &path.entries)?.tokens;
-    let settings = PruneSettings { window, sees_edits: true, ..job.settings.clone() };
+    let settings = PruneSettings { window, ..job.settings.clone() };
     let mut plan = prune::plan(&mut counter, &path.entries, &settings, job.is_protected)?;
     let made = contents(session, &path, &plan)?;
     plan.retain(&settings, |ix| made.contains_key(&ix));

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path as FsPath, PathBuf};
 
-use super::appending::may_append;
+use super::appending::{may_append, of_damaged_lines, of_the_path};
 use super::extract::extract;
 use super::hooked::history_replaced;
 use super::inspect::blob_folder;
 use super::open::{Input, Opened};
-use super::rewrite::{Archiving, Rewritten, restore, rewrite};
+use super::rewrite::{Archiving, Rewritten, planned_len, restore, rewrite};
 use super::{RunError, Target, until_it_holds};
 use crate::engine::prune::{self, PrunePlan, PruneSettings};
 use crate::engine::size::{self, Freed, Images, Order, SizePlan, SizeSettings};
@@ -153,7 +153,7 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
     let paths = paths(job, &opened)?;
     let path = paths.first().map(|path| path.entries.as_slice()).unwrap_or_default();
     let dry_run = matches!(job.target, Target::Nowhere);
-    for path in paths.iter().filter(|path| !dry_run && !path.entries.is_empty()) {
+    for path in paths.iter().filter(|path| !path.entries.is_empty()) {
         may_append(session, path)?;
     }
     if job.size.dead_branches {
@@ -193,19 +193,17 @@ fn attempt(job: &PruneJob<'_>, opened: Opened) -> Result<Option<PruneDone>, RunE
     }
     let edit = session.with_copies(std::mem::take(&mut planned.edit))?;
     let bytes = session.source().len();
-    let after = session.edited_len(&edit)?;
-    let reason = judge(job, &planned, &opened, after);
+    let after = || planned_len(&opened, &edit, ArchiveKind::Prune, &job.archiving, &job.target, &job.now);
+    let reason = judge(&planned, bytes, &after)?;
     let changed = reason.is_none();
-    let mut done = PruneDone {
-        plan: Some(plan),
-        freed: planned.freed,
-        reason,
-        changed,
-        warnings: planned.warnings,
-        ..PruneDone::unchanged(session, &job.target)
-    };
+    let mut done = PruneDone { plan: Some(plan), freed: planned.freed, reason, changed, ..PruneDone::unchanged(session, &job.target) };
+    if changed {
+        done.warnings.extend(paths.iter().flat_map(|path| of_the_path(session, path)));
+        done.warnings.extend(of_damaged_lines(session));
+    }
+    done.warnings.extend(planned.warnings);
     if dry_run {
-        done.bytes.1 = if changed { after } else { bytes };
+        done.bytes.1 = if changed { after()? } else { bytes };
         return Ok(Some(done));
     }
     if !changed && matches!(job.target, Target::InPlace) {
@@ -273,22 +271,16 @@ pub(super) fn prune_path(
 
 /// Why nothing is to be written, when nothing is: nothing would change, or neither the file nor the context would get
 /// smaller. Ordinary pruning has judged for itself.
-fn judge(job: &PruneJob<'_>, planned: &SizePlan, opened: &Opened, after: u64) -> Option<&'static str> {
+fn judge(planned: &SizePlan, bytes: u64, after: &dyn Fn() -> Result<u64, RunError>) -> Result<Option<&'static str>, RunError> {
     if !planned.pruned.is_empty() {
-        return None;
+        return Ok(None);
     }
     if planned.freed.iter().all(|freed| freed.changes.is_empty()) {
-        return Some("nothing_to_prune");
+        return Ok(Some("nothing_to_prune"));
     }
     let tokens: i64 = planned.freed.iter().map(|freed| freed.tokens).sum();
-    let archives =
-        matches!(job.archiving, Archiving::To(_)) && opened.print.is_some() && matches!(job.target, Target::InPlace | Target::Nowhere);
-    let reference = if archives { REFERENCE_BYTES } else { 0 };
-    (tokens <= 0 && after + reference >= opened.session.source().len()).then_some("no_gain")
+    Ok((tokens <= 0 && after()? >= bytes).then_some("no_gain"))
 }
-
-/// Bytes that a reference to an archive adds to a session, with ids and names of the usual lengths.
-const REFERENCE_BYTES: u64 = 400;
 
 /// The paths that are worked on: the one to the leaf that was asked for, or to every leaf, the file's own first.
 fn paths(job: &PruneJob<'_>, opened: &Opened) -> Result<Vec<Path>, RunError> {
@@ -341,6 +333,6 @@ fn may_drop_branches(session: &Session, paths: &[Path]) -> Result<(), RunError> 
         code: if broken.cycle { "parent-cycle" } else { "dangling-parent" },
         line: first.map(|ix| session[*ix].line),
         message: "the path begins at an entry whose parent is lost, so that nobody knows which branches are dead".to_owned(),
-        hint: "mend the file first: prune --repair".to_owned(),
+        hint: format!("mend the file first: prune --repair{}", if broken.cycle { "" } else { "=dangling-parent" }),
     })
 }

@@ -205,7 +205,7 @@ impl History {
         let migration = session.migration()?;
         let record = |ix: Ix| -> io::Result<Vec<u8>> {
             match migration.replaced.get(&ix) {
-                Some(record) => Ok(record.clone().into_bytes()),
+                Some(record) => Ok(record.clone()),
                 None => Ok(session.read(ix)?.bytes().to_vec()),
             }
         };

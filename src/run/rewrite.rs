@@ -8,10 +8,10 @@ use std::path::{Path as FsPath, PathBuf};
 
 use serde_json::json;
 
-use super::open::Opened;
+use super::open::{Opened, spooled};
 use super::{RunError, Target};
-use crate::session::edit::{Edit, with_parent};
-use crate::session::{Code, Ix, Json, Kind, Problem, Session, Severity, Source, problems};
+use crate::session::edit::{Edit, bytes_with_parent, parent_of};
+use crate::session::{Code, Ix, Kind, Problem, Session, Severity, Source, problems};
 use crate::store::archive::{self, Plan, Reference};
 use crate::store::replace::{Replaced, Rewrite, replace};
 use crate::store::{self, Appended};
@@ -61,6 +61,11 @@ pub fn references(session: &Session) -> io::Result<Vec<(Ix, Result<Reference, St
     Ok(found)
 }
 
+/// The id by which the archives of a session are found: its own, or the one it had when it was archived last.
+fn archived_as(session: &Session, known: &[Reference]) -> io::Result<Option<String>> {
+    Ok(session.header()?.id.or_else(|| known.iter().max_by_key(|r| r.revision)?.session_id.clone()))
+}
+
 /// What a session says of its archives: what the next one goes on from.
 #[derive(Debug, Clone)]
 pub struct Past {
@@ -72,8 +77,9 @@ pub struct Past {
 
 impl Past {
     pub(super) fn of(session: &Session) -> io::Result<Past> {
-        let known = references(session)?.into_iter().filter_map(|(_, reference)| reference.ok()).collect();
-        Ok(Past { known, session_id: session.header()?.id, entries: session.nodes().count() as u64 })
+        let known: Vec<Reference> = references(session)?.into_iter().filter_map(|(_, reference)| reference.ok()).collect();
+        let session_id = archived_as(session, &known)?;
+        Ok(Past { known, session_id, entries: session.nodes().count() as u64 })
     }
 
     /// The same for a session that has this id now.
@@ -115,7 +121,7 @@ pub fn rewrite(
     let past = opened.past.clone().map_or_else(|| Past::of(session), Ok)?;
     let plan = past.plan(kind, archiving);
     let splices = edit.spliced.values().flatten().map(|splice| &splice.text);
-    let lines = edit.replaced.values().chain(edit.inserted.values()).chain(splices).map(String::len);
+    let lines = edit.replaced.values().map(Vec::len).chain(edit.inserted.values().chain(splices).map(String::len));
     let grown: u64 = lines.chain(edit.appended.as_ref().map(Vec::len)).map(|len| len as u64 + 2).sum();
     let order = Rewrite { print, archive: plan, room: session.source().len() + grown + REFERENCE_ROOM, wait: store::WAIT };
     let mut write = |out: &mut dyn Write, reference: Option<&Reference>| {
@@ -130,6 +136,39 @@ pub fn rewrite(
         Replaced::Stale => Ok(None),
         Replaced::Done { bytes, archive, late } => Ok(Some(Rewritten::done(bytes, archive.as_ref(), late))),
     }
+}
+
+/// Bytes that the session will have with the edit done, its reference to an archive included where there will be one.
+///
+/// # Errors
+/// When the session or the folder of archives cannot be read.
+pub(super) fn planned_len(
+    opened: &Opened,
+    edit: &Edit,
+    kind: archive::Kind,
+    archiving: &Archiving,
+    target: &Target,
+    now: &str,
+) -> Result<u64, RunError> {
+    let session = &opened.session;
+    let past = Past::of(session)?;
+    match preview(opened, &past, kind, archiving, target)? {
+        Some(reference) => Ok(session.edited_len(&session.with_copies(referring(session, edit, &reference, now)?)?)?),
+        None => Ok(session.edited_len(edit)?),
+    }
+}
+
+/// The reference that a rewrite would write, but for the digest.
+fn preview(
+    opened: &Opened,
+    past: &Past,
+    kind: archive::Kind,
+    archiving: &Archiving,
+    target: &Target,
+) -> Result<Option<Reference>, RunError> {
+    let (Some(print), Target::InPlace | Target::Nowhere) = (&opened.print, target) else { return Ok(None) };
+    let Some(plan) = past.plan(kind, archiving) else { return Ok(None) };
+    Ok(Some(Reference { sha256: "0".repeat(64), ..plan.reference(&print.path, print.size)? }))
 }
 
 impl Rewritten {
@@ -162,9 +201,9 @@ fn referring(session: &Session, edit: &Edit, reference: &Reference, now: &str) -
         return Ok(edit);
     };
     let record = session.record(&edit, leaf)?;
-    let parent = Json::parse(&record).map_err(io::Error::other)?.get("parentId").str().map(str::to_owned);
+    let parent = parent_of(&record);
     let id = session.new_id(parent.as_deref(), data.to_string().as_bytes());
-    let record = with_parent(&record, Some(&id)).ok_or_else(|| io::Error::other("the last entry could not be edited"))?;
+    let record = bytes_with_parent(&record, Some(&id)).ok_or_else(|| io::Error::other("the last entry could not be edited"))?;
     edit.replace(leaf, record);
     edit.inserted.insert(leaf, line(&id, parent.as_deref()));
     Ok(edit)
@@ -241,7 +280,7 @@ pub fn archive_problems(session: &Session, path: &FsPath, archive_dir: Option<&F
             Err(what) => put(Code::BadArchive, Some(ix), format!("the reference to an archive {what}")),
         }
     }
-    let checked = archive::check(path, &known, session.header()?.id.as_deref(), archive_dir)?;
+    let checked = archive::check(path, &known, archived_as(session, &known)?.as_deref(), archive_dir)?;
     for (ix, result) in entries.iter().zip(&checked.references) {
         match result {
             Ok(()) => {}
@@ -275,7 +314,7 @@ pub fn revisions(session: &Session, path: Option<&FsPath>, archive_dir: Option<&
     let known: Vec<Reference> = references(session)?.into_iter().filter_map(|(_, r)| r.ok()).collect();
     let (states, bytes) = match path {
         Some(path) => {
-            let checked = archive::check(path, &known, session.header()?.id.as_deref(), archive_dir)?;
+            let checked = archive::check(path, &known, archived_as(session, &known)?.as_deref(), archive_dir)?;
             let state = |result: &Result<(), archive::ArchiveError>| match result {
                 Ok(()) => "ok",
                 Err(archive::ArchiveError::Missing { .. }) => "missing",
@@ -352,8 +391,8 @@ pub fn write_to(target: &Target, write: &mut dyn FnMut(&mut dyn Write) -> io::Re
         Target::Stdout => {
             let mut out = Tee { out: io::stdout().lock(), bytes: 0 };
             match write(&mut out).and_then(|()| out.out.flush()) {
-                // Whoever wanted the copy has gone; that is no error of the session's.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(out.bytes),
+                // Whoever wanted the copy has gone; that is no error of the session's, and the receipt is that of a whole copy.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => write_to(&Target::Nowhere, write),
                 other => other.map(|()| out.bytes).map_err(RunError::Output),
             }
         }
@@ -402,11 +441,14 @@ pub fn restore(opened: &Opened, revision: u64, archiving: &Archiving, target: &T
     let mut spool = tempfile::tempfile()?;
     let len = io::copy(&mut old, &mut spool)?;
     let restored = Session::open(Source::file(spool, len))?;
-    if !matches!(target, Target::InPlace) {
+    if !matches!(target, Target::InPlace | Target::Nowhere) {
         let bare = restored.without_archives(Edit::default())?;
         let bytes = write_to(target, &mut |out| restored.write_edited(&bare, out))?;
         return Ok(Some(Rewritten { bytes, ..Rewritten::default() }));
     }
+    // A reference to an archive needs ids and parents beside it.
+    let migration = restored.migration()?;
+    let restored = if restored.is_old() { spooled(&mut |out| restored.write_edited(&migration, out))? } else { restored };
     let past = Past::of(session)?;
     let plan = past.plan(archive::Kind::Prune, archiving);
     let order = Rewrite { print, archive: plan, room: len + REFERENCE_ROOM * (1 + past.known.len() as u64), wait: store::WAIT };
@@ -425,6 +467,11 @@ pub fn restore(opened: &Opened, revision: u64, archiving: &Archiving, target: &T
         }
         latest.write_edited(&Edit::default(), out)
     };
+    if matches!(target, Target::Nowhere) {
+        let mut counting = Counting(0);
+        write(&mut counting, preview(opened, &past, archive::Kind::Prune, archiving, target)?.as_ref())?;
+        return Ok(Some(Rewritten { bytes: counting.0, ..Rewritten::default() }));
+    }
     let mut check = |temp: &FsPath| {
         let file = File::open(temp).map_err(|e| e.to_string())?;
         let len = file.metadata().map_err(|e| e.to_string())?.len();
@@ -446,10 +493,9 @@ pub fn restore(opened: &Opened, revision: u64, archiving: &Archiving, target: &T
 /// When there is no such revision, or its archive is missing or bad.
 pub fn open_revision(opened: &Opened, revision: u64, archiving: &Archiving) -> Result<archive::Archive, RunError> {
     let session = &opened.session;
-    let references = references(session)?;
-    let wanted = references.iter().filter_map(|(_, r)| r.as_ref().ok()).find(|r| r.revision == revision);
-    let Some(wanted) = wanted else {
-        let have: Vec<String> = references.iter().filter_map(|(_, r)| r.as_ref().ok()).map(|r| r.revision.to_string()).collect();
+    let known: Vec<Reference> = references(session)?.into_iter().filter_map(|(_, r)| r.ok()).collect();
+    let Some(wanted) = known.iter().find(|r| r.revision == revision) else {
+        let have: Vec<String> = known.iter().map(|r| r.revision.to_string()).collect();
         let hint = if have.is_empty() {
             "the session has no archived revisions".to_owned()
         } else {
@@ -459,7 +505,7 @@ pub fn open_revision(opened: &Opened, revision: u64, archiving: &Archiving) -> R
     };
     let path = opened.print.as_ref().map(|p| p.path.clone()).unwrap_or_default();
     let dir = archiving.folder();
-    let session_id = session.header()?.id;
+    let session_id = archived_as(session, &known)?;
     let folder = archive::folder(&path, session_id.as_deref(), dir);
     Ok(archive::open(&folder, wanted, session_id.as_deref())?)
 }

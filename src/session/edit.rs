@@ -12,14 +12,14 @@ use serde_json::value::RawValue;
 
 use super::entry::{Ix, Kind, Parent};
 use super::index::Session;
-use super::json::Json;
 use super::source::Source;
+use crate::text::mend_surrogates;
 
 /// What is to change.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
     /// Records with new bytes.
-    pub replaced: BTreeMap<Ix, String>,
+    pub replaced: BTreeMap<Ix, Vec<u8>>,
     /// Records in which stretches of bytes give way to others, in order: what is left of a long line is copied and need not
     /// be in memory. A record that is also replaced is only that.
     pub spliced: BTreeMap<Ix, Vec<Splice>>,
@@ -42,7 +42,7 @@ pub struct Splice {
 
 impl Edit {
     /// Gives a record new bytes, whatever was to change in it before.
-    pub fn replace(&mut self, ix: Ix, record: String) {
+    pub fn replace(&mut self, ix: Ix, record: Vec<u8>) {
         self.spliced.remove(&ix);
         self.replaced.insert(ix, record);
     }
@@ -61,14 +61,20 @@ impl Edit {
 /// The text with all splices done, which are in order and do not overlap.
 #[must_use]
 pub fn with_splices(text: &str, splices: &[Splice]) -> Option<String> {
-    let mut out = String::with_capacity(text.len());
+    String::from_utf8(bytes_with_splices(text.as_bytes(), splices)?).ok()
+}
+
+/// The same for a record whose bytes are perhaps no text.
+#[must_use]
+pub fn bytes_with_splices(record: &[u8], splices: &[Splice]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(record.len());
     let mut at = 0;
     for splice in splices {
-        out.push_str(text.get(at..splice.range.start)?);
-        out.push_str(&splice.text);
+        out.extend_from_slice(record.get(at..splice.range.start)?);
+        out.extend_from_slice(splice.text.as_bytes());
         at = splice.range.end;
     }
-    out.push_str(text.get(at..)?);
+    out.extend_from_slice(record.get(at..)?);
     Some(out)
 }
 
@@ -177,12 +183,6 @@ pub fn member_of(object: &str, outer: &str, inner: &str) -> Option<Range<usize>>
     Some(outer.start + inner.start..outer.start + inner.end)
 }
 
-/// The text with `value` in place of a range.
-#[must_use]
-pub fn spliced(text: &str, range: Range<usize>, value: &str) -> Option<String> {
-    Some(format!("{}{value}{}", text.get(..range.start)?, text.get(range.end..)?))
-}
-
 /// The record with another parent.
 #[must_use]
 pub fn with_parent(record: &str, parent: Option<&str>) -> Option<String> {
@@ -192,23 +192,43 @@ pub fn with_parent(record: &str, parent: Option<&str>) -> Option<String> {
 /// The same for a record whose bytes need mending before they are text; they stay what they are.
 #[must_use]
 pub fn bytes_with_parent(record: &[u8], parent: Option<&str>) -> Option<Vec<u8>> {
-    // A byte for a byte, so that places in the text are places in the record.
+    let plain = plain(record);
+    let value = serde_json::to_string(&parent).ok()?;
+    match member(&plain, "parentId") {
+        Some(range) if plain.get(range.clone()) == Some(value.as_str()) => Some(record.to_vec()),
+        Some(range) => bytes_with_splices(record, &[Splice { range, text: value }]),
+        None => bytes_with_splices(record, &[first_members(&plain, &format!("\"parentId\":{value},"))?]),
+    }
+}
+
+/// The parent that a record names.
+#[must_use]
+pub fn parent_of(record: &[u8]) -> Option<String> {
+    let plain = plain(record);
+    serde_json::from_str(plain.get(member(&plain, "parentId")?)?).ok()
+}
+
+/// A text with a character for a character of a record's ASCII and a byte for a byte, so that places in it are places in the
+/// record, whatever else may be wrong with that.
+#[must_use]
+pub fn plain(record: &[u8]) -> String {
     let mut plain = String::with_capacity(record.len());
     for chunk in record.utf8_chunks() {
         plain.extend(chunk.valid().chars().map(|c| if c.is_ascii_control() { ' ' } else { c }));
         plain.extend(std::iter::repeat_n('?', chunk.invalid().len()));
     }
-    let value = serde_json::to_string(&parent).ok()?;
-    let (range, new) = match member(&plain, "parentId") {
-        Some(range) if plain.get(range.clone()) == Some(value.as_str()) => return Some(record.to_vec()),
-        Some(range) => (range, value),
-        None => {
-            let open = plain.find('{')? + 1;
-            let comma = if plain.get(open..)?.trim_start().starts_with('}') { "" } else { "," };
-            (open..open, format!("\"parentId\":{value}{comma}"))
-        }
-    };
-    Some([record.get(..range.start)?, new.as_bytes(), record.get(range.end..)?].concat())
+    match mend_surrogates(&plain) {
+        Cow::Owned(mended) => mended,
+        Cow::Borrowed(_) => plain,
+    }
+}
+
+/// The splice that puts more members before those of an object; `members` ends in a comma.
+#[must_use]
+pub fn first_members(object: &str, members: &str) -> Option<Splice> {
+    let open = object.find('{')? + 1;
+    let is_empty = object.get(open..)?.trim_start().starts_with('}');
+    Some(Splice { range: open..open, text: if is_empty { members.trim_end_matches(',') } else { members }.to_owned() })
 }
 
 impl Session {
@@ -236,7 +256,7 @@ impl Session {
             }
             at = end;
             if let Some(record) = edit.replaced.get(&ix) {
-                out.write_all(record.as_bytes())?;
+                out.write_all(record)?;
             } else if edit.removed.contains(&ix) {
                 at = self.line_end(ix)?;
             } else {
@@ -329,14 +349,13 @@ impl Session {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn record(&self, edit: &Edit, ix: Ix) -> io::Result<String> {
+    pub fn record(&self, edit: &Edit, ix: Ix) -> io::Result<Vec<u8>> {
         if let Some(record) = edit.replaced.get(&ix) {
             return Ok(record.clone());
         }
-        let payload = self.read(ix)?;
-        let Some(splices) = edit.spliced.get(&ix) else { return Ok(payload.text().into_owned()) };
-        let bytes = std::str::from_utf8(payload.bytes()).ok();
-        bytes.and_then(|text| with_splices(text, splices)).ok_or_else(|| io::Error::other("a record could not be edited"))
+        let record = self.read(ix)?.into_bytes();
+        let Some(splices) = edit.spliced.get(&ix) else { return Ok(record) };
+        bytes_with_splices(&record, splices).ok_or_else(|| io::Error::other("a record could not be edited"))
     }
 
     /// The same edit done to every copy of a record that stands in the file more than once with the same bytes: copies that
@@ -375,12 +394,12 @@ impl Session {
             let changed = edit.replaced.contains_key(&ix) || edit.spliced.contains_key(&ix);
             let record = if changed { Some(self.record(&edit, ix)?) } else { None };
             let parent = match &record {
-                Some(record) => Json::parse(record).unwrap_or(Json::Null).get("parentId").str().and_then(|id| self.by_id(id)),
+                Some(record) => parent_of(record).and_then(|id| self.by_id(&id)),
                 None => self.parent(ix),
             };
             let Some(archive) = parent.filter(|parent| self[*parent].kind == Kind::Archive) else { continue };
             let record = record.map_or_else(|| self.record(&edit, ix), Ok)?;
-            let record = with_parent(&record, self.parent_that_stays(archive, &edit.removed))
+            let record = bytes_with_parent(&record, self.parent_that_stays(archive, &edit.removed))
                 .ok_or_else(|| io::Error::other("a record could not be edited"))?;
             edit.replace(ix, record);
         }
@@ -496,13 +515,13 @@ mod tests {
         ];
         let edit = Edit { spliced: [(a, splices)].into(), ..Edit::default() };
         let want = r#"{"new":1,"type":"custom","id":"a","parentId":null,"data":0}"#;
-        assert_eq!(session.record(&edit, a).unwrap(), want);
+        assert_eq!(session.record(&edit, a).unwrap(), want.as_bytes());
         let mut out = Vec::new();
         session.write_edited(&session.with_copies(edit.clone()).unwrap(), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), format!("{}\n{want}\n{want}\n", text.lines().next().unwrap()));
         let mut edit = edit;
-        edit.replace(a, "{}".to_owned());
-        assert_eq!((session.record(&edit, a).unwrap().as_str(), edit.spliced.len()), ("{}", 0));
+        edit.replace(a, b"{}".to_vec());
+        assert_eq!((session.record(&edit, a).unwrap(), edit.spliced.len()), (b"{}".to_vec(), 0));
     }
 
     #[test]
@@ -530,7 +549,7 @@ mod tests {
         assert_eq!(written(&Edit::default()), text);
         let (a, b) = (session.by_id("a").unwrap(), session.by_id("b").unwrap());
         let edit = Edit {
-            replaced: [(b, "{}".to_owned())].into(),
+            replaced: [(b, b"{}".to_vec())].into(),
             inserted: [(b, "new".to_owned())].into(),
             removed: [a].into(),
             ..Edit::default()

@@ -2,14 +2,12 @@
 //!
 //! Payloads are decoded only when someone asks for them, and then mostly to measure or to copy text. Borrowing strings
 //! makes that several times as fast as an owned value, keeps the order of keys (which token counts depend on), and
-//! takes what JavaScript takes: duplicate keys, where the last one wins.
+//! takes what JavaScript takes: duplicate keys, where the last one wins, and numbers beyond all bounds. Half a surrogate pair
+//! is U+FFFD.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
-
+use crate::text::cursor::{Cursor, decoded, unquoted};
 use crate::text::json::compact;
 
 /// A decoded JSON value; strings without escapes borrow from the text they were read from.
@@ -33,8 +31,13 @@ pub enum Json<'a> {
     Raw(&'a str),
 }
 
+/// The text is no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not one whole JSON value")]
+pub struct NoJson;
+
 /// Levels that are decoded. What lies deeper stays raw, so that no nesting can exhaust the stack or hide the message
-/// around it; `serde_json` itself gives up at 128.
+/// around it.
 const DEEPEST: u8 = 100;
 
 static NULL: Json<'static> = Json::Null;
@@ -43,9 +46,11 @@ impl<'a> Json<'a> {
     /// Decodes one value.
     ///
     /// # Errors
-    /// When the text is no JSON, or holds a lone surrogate escape.
-    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
+    /// When the text is no JSON.
+    pub fn parse(text: &'a str) -> Result<Self, NoJson> {
+        let mut cursor = Cursor::new(text);
+        let value = value(&mut cursor, 0).ok_or(NoJson)?;
+        if cursor.peek().is_none() { Ok(value) } else { Err(NoJson) }
     }
 
     /// The member `key` of an object, [`Json::Null`] when there is none.
@@ -99,7 +104,7 @@ impl<'a> Json<'a> {
         match self {
             Json::Int(i) => u64::try_from(*i).ok(),
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating is right for a token count")]
-            Json::Float(f) if *f >= 0.0 => Some(*f as u64),
+            Json::Float(f) if f.is_finite() && *f >= 0.0 => Some(*f as u64),
             _ => None,
         }
     }
@@ -124,7 +129,7 @@ impl<'a> Json<'a> {
             Json::Bool(true) => out.push_str("true"),
             Json::Bool(false) => out.push_str("false"),
             Json::Int(i) if i.unsigned_abs() < 1 << 53 => {
-                use fmt::Write;
+                use std::fmt::Write;
                 let _ = write!(out, "{i}");
             }
             #[expect(clippy::cast_precision_loss, reason = "JavaScript holds every number as a double")]
@@ -182,127 +187,61 @@ fn push_string(s: &str, out: &mut String) {
     }
 }
 
-impl<'de> Deserialize<'de> for Json<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor { level: 0 })
-    }
-}
-
 /// A value inside of `level` others.
-struct Nested {
-    level: u8,
-}
-
-impl<'de> DeserializeSeed<'de> for Nested {
-    type Value = Json<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
-        if self.level < DEEPEST {
-            return deserializer.deserialize_any(JsonVisitor { level: self.level });
-        }
-        <&RawValue>::deserialize(deserializer).map(|raw| Json::Raw(raw.get()))
+fn value<'a>(cursor: &mut Cursor<'a>, level: u8) -> Option<Json<'a>> {
+    if level == DEEPEST {
+        return cursor.value().map(Json::Raw);
     }
+    if cursor.object()? {
+        return members(cursor, level).map(Json::Object);
+    }
+    if cursor.array()? {
+        let mut items = Vec::new();
+        while cursor.item()? {
+            items.push(value(cursor, level + 1)?);
+        }
+        return Some(Json::Array(items));
+    }
+    let written = cursor.value()?;
+    Some(match (unquoted(written), written) {
+        (Some(raw), _) => Json::Str(decoded(raw)),
+        (None, "null") => Json::Null,
+        (None, "true") => Json::Bool(true),
+        (None, "false") => Json::Bool(false),
+        (None, number) => match number.parse::<i64>().map(i128::from).or_else(|_| number.parse::<u64>().map(i128::from)) {
+            Ok(whole) if number != "-0" => Json::Int(whole),
+            // What is too large is infinite, as in JavaScript.
+            _ => Json::Float(number.parse().ok()?),
+        },
+    })
 }
 
 /// Up to this many members are compared one by one.
 const FEW: usize = 32;
 
-struct JsonVisitor {
-    level: u8,
-}
-
-impl<'de> Visitor<'de> for JsonVisitor {
-    type Value = Json<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E>(self, b: bool) -> Result<Json<'de>, E> {
-        Ok(Json::Bool(b))
-    }
-
-    fn visit_i64<E>(self, i: i64) -> Result<Json<'de>, E> {
-        Ok(Json::Int(i.into()))
-    }
-
-    fn visit_u64<E>(self, u: u64) -> Result<Json<'de>, E> {
-        Ok(Json::Int(u.into()))
-    }
-
-    fn visit_f64<E>(self, f: f64) -> Result<Json<'de>, E> {
-        Ok(Json::Float(f))
-    }
-
-    fn visit_borrowed_str<E>(self, s: &'de str) -> Result<Json<'de>, E> {
-        Ok(Json::Str(Cow::Borrowed(s)))
-    }
-
-    fn visit_str<E>(self, s: &str) -> Result<Json<'de>, E> {
-        Ok(Json::Str(Cow::Owned(s.to_owned())))
-    }
-
-    fn visit_string<E>(self, s: String) -> Result<Json<'de>, E> {
-        Ok(Json::Str(Cow::Owned(s)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json<'de>, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Nested { level: self.level + 1 })? {
-            items.push(item);
+fn members<'a>(cursor: &mut Cursor<'a>, level: u8) -> Option<Vec<(Cow<'a, str>, Json<'a>)>> {
+    let mut members: Vec<(Cow<'a, str>, Json<'a>)> = Vec::new();
+    // Objects are small, so looking through them is cheapest; a set keeps a huge one from taking quadratic time.
+    let mut seen = std::collections::HashSet::new();
+    while let Some(key) = cursor.key()? {
+        let (key, value) = (decoded(key), value(cursor, level + 1)?);
+        if members.len() == FEW {
+            seen.extend(members.iter().map(|(k, _)| k.clone()));
         }
-        Ok(Json::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json<'de>, A::Error> {
-        let mut members: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
-        // Objects are small, so looking through them is cheapest; a set keeps a huge one from taking quadratic time.
-        let mut seen = std::collections::HashSet::new();
-        while let Some(Key(key)) = map.next_key()? {
-            let value = map.next_value_seed(Nested { level: self.level + 1 })?;
-            if members.len() == FEW {
-                seen.extend(members.iter().map(|(k, _)| k.clone()));
-            }
-            let known = if members.len() < FEW { members.iter().any(|(k, _)| *k == key) } else { !seen.insert(key.clone()) };
-            match members.iter_mut().find(|(k, _)| known && *k == key) {
-                Some(member) => member.1 = value,
-                None => members.push((key, value)),
-            }
+        let known = if members.len() < FEW { members.iter().any(|(k, _)| *k == key) } else { !seen.insert(key.clone()) };
+        match members.iter_mut().find(|(k, _)| known && *k == key) {
+            Some(member) => member.1 = value,
+            None => members.push((key, value)),
         }
-        Ok(Json::Object(members))
     }
-}
-
-/// A key or string that borrows when it can (`Cow`'s own implementation always copies).
-pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> Visitor<'de> for KeyVisitor {
-            type Value = Key<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, s: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(s)))
-            }
-            fn visit_str<E>(self, s: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(s.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
-    }
+    Some(members)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn stringify_writes_what_javascript_writes() {
@@ -312,6 +251,11 @@ mod tests {
             (r"[12345678901234567890, 9007199254740993]", "[12345678901234567000,9007199254740992]"),
             (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
             (r#""\ud83d\ude00""#, "\"😀\""),
+            (
+                r#"["\ud83d",-0,-1,9223372036854775808,-9223372036854775809]"#,
+                "[\"\u{fffd}\",0,-1,9223372036854776000,-9223372036854776000]",
+            ),
+            ("[1e400,-1e400,18446744073709551616]", "[null,null,18446744073709552000]"),
         ];
         for (from, want) in rows {
             assert_eq!(Json::parse(from).unwrap().to_text(), want, "{from}");
@@ -337,6 +281,24 @@ mod tests {
             assert_eq!(value.to_text(), format!("{{\"deep\":{}1{close},\"after\":\"seen\"}}", "[".repeat(depth)));
         }
         assert!(Json::parse(&"[".repeat(200_000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_parser_reads_is_read(value in crate::text::cursor::tests::json(), pretty in any::<bool>(), more in "[ ,}1]{0,2}") {
+            let mut text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+            text.push_str(&more);
+            let parsed = serde_json::from_str::<serde_json::Value>(&text);
+            let read = Json::parse(&text);
+            // serde_json refuses to read a number that is too large, but it is one.
+            prop_assert_eq!(read.is_ok(), serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok());
+            if let (Ok(read), Ok(parsed)) = (read, parsed) {
+                // Both are written as JavaScript writes them.
+                let mut want = String::new();
+                compact(parsed.to_string().as_bytes(), &mut want);
+                prop_assert_eq!(read.to_text(), want);
+            }
+        }
     }
 
     #[test]

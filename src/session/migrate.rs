@@ -6,7 +6,7 @@
 
 use std::io;
 
-use super::edit::{Edit, member, member_of, spliced};
+use super::edit::{Edit, Splice, bytes_with_splices, first_members, member, member_of, plain};
 use super::entry::{Ix, Kind, Parent, Role};
 use super::index::Session;
 
@@ -32,23 +32,18 @@ impl Session {
             if !changes || (entry.kind != Kind::Header && !entry.is_node()) {
                 continue;
             }
-            let payload = self.read(ix)?;
-            let text = payload.text();
-            let record = if entry.kind == Kind::Header { header(&text) } else { self.entry_as_three(ix, &text) };
-            let record = record.ok_or_else(|| io::Error::other(format!("line {} cannot be migrated", entry.line)))?;
-            edit.replaced.insert(ix, record);
+            let record = self.read(ix)?.into_bytes();
+            let plain = plain(&record);
+            let splices = if entry.kind == Kind::Header { header(&plain) } else { self.entry_as_three(ix, &plain) };
+            let record = splices.and_then(|splices| bytes_with_splices(&record, &splices));
+            edit.replaced.insert(ix, record.ok_or_else(|| io::Error::other(format!("line {} cannot be migrated", entry.line)))?);
         }
         Ok(edit)
     }
 
-    fn entry_as_three(&self, ix: Ix, record: &str) -> Option<String> {
+    /// What changes in an entry.
+    fn entry_as_three(&self, ix: Ix, record: &str) -> Option<Vec<Splice>> {
         let entry = &self[ix];
-        let mut record = record.to_owned();
-        if entry.role == Role::HookMessage
-            && let Some(role) = member_of(&record, "message", "role")
-        {
-            record = spliced(&record, role, "\"custom\"")?;
-        }
         let mut keys = String::new();
         if entry.flags.made_id() {
             keys.push_str(&format!("\"id\":{},", serde_json::to_string(self.id(ix)).ok()?));
@@ -61,28 +56,26 @@ impl Session {
             keys.push_str(&format!("\"parentId\":{},", serde_json::to_string(&parent).ok()?));
         }
         if entry.kind == Kind::Compaction
-            && member(&record, "firstKeptEntryId").is_none()
+            && member(record, "firstKeptEntryId").is_none()
             && let Some(kept) = entry.target
         {
             keys.push_str(&format!("\"firstKeptEntryId\":{},", serde_json::to_string(self.name(kept)).ok()?));
         }
-        put_first(&record, &keys)
+        let mut splices = vec![first_members(record, &keys)?];
+        if entry.role == Role::HookMessage {
+            let role = member_of(record, "message", "role");
+            splices.extend(role.map(|range| Splice { range, text: "\"custom\"".to_owned() }));
+        }
+        Some(splices)
     }
 }
 
-/// The header with version 3.
-fn header(record: &str) -> Option<String> {
-    match member(record, "version") {
-        Some(range) => spliced(record, range, "3"),
-        None => put_first(record, "\"version\":3,"),
-    }
-}
-
-/// An object with more members before its own; `members` ends in a comma.
-fn put_first(record: &str, members: &str) -> Option<String> {
-    let open = record.find('{')? + 1;
-    let empty = record.get(open..)?.trim_start().starts_with('}');
-    spliced(record, open..open, if empty { members.trim_end_matches(',') } else { members })
+/// What changes in the header of version 3.
+fn header(record: &str) -> Option<Vec<Splice>> {
+    Some(vec![match member(record, "version") {
+        Some(range) => Splice { range, text: "3".to_owned() },
+        None => first_members(record, "\"version\":3,")?,
+    }])
 }
 
 #[cfg(test)]

@@ -122,6 +122,9 @@ fn a_second_run_appends_nothing() {
         assert_eq!((&receipt["entry_id"], &receipt["entry_ids"]), (&Value::Null, &json!([])));
         assert!(run.bytes("s.jsonl") == after && run.names() == names, "{more:?}");
     }
+    // In place there is nothing to save either: what an edit stands for is in no context.
+    let receipt = prune(&run, &[ALL]);
+    assert_eq!((&receipt["action"], &receipt["reason"]), (&json!("nothing"), &json!("nothing_to_prune")), "{receipt}");
     // A copy of nothing new is the session as it is.
     run.go(&[&["prune", "s.jsonl", "--append", "-o", "copy.jsonl"], ALL].concat()).ok();
     assert!(run.bytes("copy.jsonl") == after);

@@ -500,3 +500,117 @@ fn a_reference_leaves_the_files_own_leaf_where_it_is_when_another_branch_is_prun
     assert_eq!(lines.last().unwrap()["parentId"], lines[lines.len() - 2]["id"]);
     assert_eq!(run.json(&["inspect", "s.jsonl"])["leaf"], "t2");
 }
+
+#[test]
+fn sessions_of_every_version_are_put_back() {
+    for (file, small) in [("v1.jsonl", "1"), ("v2.jsonl", "1")] {
+        let run = Run::with(&[&format!("sessions/{file}")]);
+        let old = run.bytes(file);
+        run.go(&["compact", file, "--allow-growth", "--keep-recent-tokens", small]).ok();
+        let plan = run.json(&["prune", "--restore", "1", "-n", file]);
+        let done = run.json(&["prune", "--restore", "1", file]);
+        assert_eq!(plan["bytes_after"], done["bytes_after"], "{file}");
+        assert_eq!(run.go(&["inspect", "--check", file]).code, 0, "{file}");
+        // It is of version 3 now, as everything is that refers to archives; the bytes as they were are in the archive.
+        assert_eq!(run.lines(file)[0]["version"], 3);
+        let entries = |bytes: &[u8]| bytes.iter().filter(|b| **b == b'\n').count();
+        assert_eq!(entries(&run.bytes(file)), entries(&old) + 2, "{file}: all entries and two references");
+        run.go(&["export", "--revision", "1", "-o", "old.jsonl", file]).ok();
+        assert!(run.bytes("old.jsonl") == old, "{file}");
+        run.go(&["prune", "--restore", "2", file]).ok();
+        assert_eq!(run.go(&["inspect", "--check", file]).code, 0, "{file}");
+    }
+}
+
+#[test]
+fn a_session_that_loses_its_header_keeps_its_archives() {
+    let mut lines = vec![s::user("u1", None, "do it")];
+    lines.push(s::assistant("a1", "u1", json!([s::tx("done")])));
+    let run = Run::of(s::file(&lines));
+    fs::create_dir(run.path("ar")).unwrap();
+    let dir = ["--archive-dir", "ar"];
+    run.go(&[&["prune", "--repair", "s.jsonl"], &dir[..]].concat()).ok();
+    for revision in ["1", "2", "3"] {
+        run.go(&[&["prune", "--restore", revision, "s.jsonl"], &dir[..]].concat()).ok();
+        let shown = run.json(&[&["inspect", "--show", "revisions", "s.jsonl"], &dir[..]].concat());
+        let states: Vec<&Value> = shown["revisions"].as_array().unwrap().iter().map(|r| &r["state"]).collect();
+        assert!(states.iter().all(|state| *state == "ok"), "{revision}: {states:?}");
+    }
+    assert_eq!(fs::read_dir(run.path("ar")).unwrap().count(), 1, "all of them lie together");
+}
+
+#[test]
+fn a_plan_tells_the_bytes_that_come_of_it() {
+    let run = session();
+    let args = [&["prune", "s.jsonl"], ALL].concat();
+    let plan = run.json(&[&args[..], &["-n"]].concat());
+    assert_eq!(plan["bytes_after"], run.json(&args)["bytes_after"]);
+    assert_eq!(run.bytes("s.jsonl").len(), plan["bytes_after"]);
+}
+
+#[test]
+fn r20_bytes_of_lines_that_stay_stay() {
+    // Not even those that no reader can decode: in the last entry, which gets another parent, and in lines of a list.
+    let odd = b"th\x80\x81\\ud83dks".as_slice();
+    let with_odd = |bytes: Vec<u8>| {
+        let at = bytes.windows(4).rposition(|w| w == b"odd!").unwrap();
+        [&bytes[..at], odd, &bytes[at + 4..]].concat()
+    };
+    let mut talk = Talk::new();
+    for n in 0..4 {
+        talk.call("read", json!({"path": format!("f{n}.txt")}), 4_000);
+    }
+    let run = talk.run();
+    let mut bytes = run.bytes("s.jsonl");
+    let leaf = run.last("s.jsonl")["id"].as_str().unwrap().to_owned();
+    bytes.extend_from_slice(s::user("zz", leaf.as_str(), "odd!").as_bytes());
+    bytes.push(b'\n');
+    run.put("s.jsonl", with_odd(bytes));
+    run.go(&[&["prune", "s.jsonl"], ALL].concat()).ok();
+    assert!(run.bytes("s.jsonl").windows(odd.len()).any(|w| w == odd));
+    run.go(&["prune", "--restore", "1", "s.jsonl"]).ok();
+    assert!(run.bytes("s.jsonl").windows(odd.len()).any(|w| w == odd));
+
+    let list = "{\"type\":\"session\",\"id\":\"s\"}\n{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"odd!\"}}\n{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"b\"}}\n";
+    let run = Run::of(with_odd(list.as_bytes().to_vec()));
+    run.go(&["compact", "s.jsonl", "--allow-growth", "--keep-recent-tokens", "1"]).ok();
+    assert!(run.bytes("s.jsonl").windows(odd.len()).any(|w| w == odd));
+    assert!(run.bytes("s.jsonl").windows(11).any(|w| w == b"\"version\":3"));
+}
+
+#[test]
+fn numbers_beyond_all_bounds_hide_nothing() {
+    let rule = "Never delete the database, whatever happens.";
+    let mut lines = vec![s::header(), s::user("first", None, rule).replacen("\"role\"", "\"timestamp\":1e400,\"role\"", 1)];
+    let last = crate::turns(&mut lines, Some("first"), 1, 6, 800);
+    lines.push(s::user("end", last.as_str(), "go on").replacen("\"role\"", "\"timestamp\":-1e999,\"role\"", 1));
+    let run = Run::of(s::file(&lines));
+    assert!(run.go(&["compact", "-n", "s.jsonl", "--keep-recent-tokens", "300"]).ok().stdout().contains(rule));
+    assert!(run.go(&["export", "s.jsonl", "--format", "text"]).ok().stdout().contains(rule));
+    run.go(&["compact", "s.jsonl", "--keep-recent-tokens", "300"]).ok();
+    run.go(&["prune", "--args", "--summarized", "s.jsonl"]).ok();
+    assert_eq!(run.go(&["inspect", "--check", "s.jsonl"]).code, 0);
+}
+
+#[test]
+fn r01_a_rewrite_tells_of_what_is_broken() {
+    let whole = session().bytes("s.jsonl");
+    let lines: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
+    let torn = [&whole[..], b"{\"type\":\"mess"].concat();
+    let dangling = [lines[0], &lines[2..].concat()].concat();
+    for (bytes, said) in
+        [(torn, "1 damaged line is left as it is; inspect --check tells which"), (dangling, "whose parent is not in the file")]
+    {
+        let run = Run::of(bytes);
+        for more in [&["-n"][..], &[]] {
+            let out = run.json(&[&["prune", "s.jsonl"], ALL, more].concat());
+            assert!(out["action"] == "pruned" && out["warnings"].to_string().contains(said), "{out}");
+        }
+    }
+    // A dry run promises nothing that is refused.
+    let run = Run::with(&["damaged/parent-cycle.jsonl"]);
+    let (dry, real) = (run.go(&["prune", "-n", "parent-cycle.jsonl"]), run.go(&["prune", "parent-cycle.jsonl"]));
+    assert_eq!((dry.code, real.code), (1, 1), "{dry}{real}");
+    assert_eq!(dry.stderr(), real.stderr());
+    assert!(dry.stderr().contains("prune --repair mends it"), "{dry}");
+}

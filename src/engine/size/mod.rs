@@ -15,7 +15,7 @@ use std::io;
 
 use super::prune::{PrunePlan, changes, changes_at};
 use super::tokens::Counter;
-use crate::session::edit::{Edit, Splice, with_splices};
+use crate::session::edit::{Edit, Splice, bytes_with_splices};
 use crate::session::{Ix, Kind, Role, Session, Set};
 
 /// One way to make a session smaller.
@@ -292,7 +292,7 @@ impl Making<'_, '_> {
                 self.plan.edit.spliced.insert(ix, splices);
             }
             Some(record) => {
-                let record = with_splices(&record, &splices).ok_or_else(|| io::Error::other("a record could not be edited"))?;
+                let record = bytes_with_splices(&record, &splices).ok_or_else(|| io::Error::other("a record could not be edited"))?;
                 self.plan.edit.replaced.insert(ix, record);
             }
         }

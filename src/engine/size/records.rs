@@ -14,7 +14,7 @@ use crate::session::edit::{Splice, member, parts, without};
 use crate::session::images::is_placeholder;
 use crate::session::places::Places;
 use crate::session::{Context, Ix, Json, Kind, Role};
-use crate::text::{mend_surrogates, middle};
+use crate::text::{cursor, middle};
 
 /// Bytes of `details` that are worth taking out. Shorter ones hold an exit code or a flag that agents show.
 pub(super) const LEAST_DETAILS: u64 = 256;
@@ -100,7 +100,7 @@ pub(super) fn change(
     let session = making.session;
     let payload = session.read(ix)?;
     let base = making.base.replaced.get(&ix).cloned();
-    let Some(line) = base.as_deref().or_else(|| std::str::from_utf8(payload.bytes()).ok()) else {
+    let Ok(line) = std::str::from_utf8(base.as_deref().unwrap_or(payload.bytes())) else {
         let what = if session[ix].role == Role::ToolResult { "result" } else { "entry" };
         making.plan.warnings.push(format!("{what} {} stays: its line cannot be edited", session.id(ix)));
         return Ok(());
@@ -197,12 +197,9 @@ fn texts<'l>(line: &'l str, content: &Range<usize>) -> Vec<(Range<usize>, Cow<'l
     found.collect()
 }
 
-/// The text of a JSON string; half of a surrogate pair is U+FFFD.
-pub(super) fn decoded(raw: &str) -> Cow<'_, str> {
-    if let Ok(Json::Str(text)) = Json::parse(raw) {
-        return text;
-    }
-    Cow::Owned(serde_json::from_str(&mend_surrogates(raw)).unwrap_or_default())
+/// The text of a JSON string as it is written, quotes included; empty for any other value.
+pub(super) fn decoded(written: &str) -> Cow<'_, str> {
+    cursor::decoded(cursor::unquoted(written).unwrap_or_default())
 }
 
 /// `details` of a result go: no model sees them.

@@ -52,6 +52,31 @@ pub struct Plan<'a> {
     pub archive_dir: Option<&'a Path>,
 }
 
+impl Plan<'_> {
+    /// What will be said of the archive of the session at `path`, which has so many bytes; without the digest, which takes a look
+    /// at all of it.
+    ///
+    /// # Errors
+    /// When the folder of archives cannot be read, or holds the last revision there can be.
+    pub fn reference(&self, path: &Path, bytes: u64) -> Result<Reference, StoreError> {
+        let path = folder(path, self.session_id, self.archive_dir);
+        let failed = |doing| StoreError::io(&path, doing);
+        let before = list(&path).map_err(failed("read the folder of archives"))?.newest();
+        let revision = before.max(self.newest).checked_add(1);
+        let revision = revision.ok_or(io::ErrorKind::InvalidData).map_err(|k| failed("number the next archive")(k.into()))?;
+        Ok(Reference {
+            revision,
+            generation: self.generation,
+            kind: self.kind,
+            sha256: String::new(),
+            bytes,
+            entries: self.entries,
+            file: file_name(revision, self.kind),
+            session_id: self.session_id.map(str::to_owned),
+        })
+    }
+}
+
 /// An archive that has its place and revision, and nothing in it yet. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub(in crate::store) struct Staging {
@@ -94,26 +119,12 @@ impl Staging {
     /// `reserve`: bytes that will be needed on the session's disk afterwards and must stay free.
     pub(in crate::store) fn new(print: &Fingerprint, session: &File, plan: &Plan<'_>, reserve: u64) -> Result<Self, StoreError> {
         let path = folder(&print.path, plan.session_id, plan.archive_dir);
-        let failed = |doing| StoreError::io(&path, doing);
         let owner = session.metadata().map_err(StoreError::io(&print.path, "read"))?;
-        let before = list(&path).map_err(failed("read the folder of archives"))?.newest();
-        let revision = before.max(plan.newest).checked_add(1);
-        let revision = revision.ok_or(io::ErrorKind::InvalidData).map_err(|k| failed("number the next archive")(k.into()))?;
-        let file = file_name(revision, plan.kind);
+        let reference = plan.reference(&print.path, print.size)?;
 
-        let (folder, temp) = place(&path, &file, &owner)?;
+        let (folder, temp) = place(&path, &reference.file, &owner)?;
         let beside = fs::metadata(&path).is_ok_and(|m| m.dev() == print.dev);
         space::must_have(&path, if beside { reserve } else { 0 })?;
-        let reference = Reference {
-            revision,
-            generation: plan.generation,
-            kind: plan.kind,
-            sha256: String::new(),
-            bytes: print.size,
-            entries: plan.entries,
-            file,
-            session_id: plan.session_id.map(str::to_owned),
-        };
         Ok(Self { temp, folder, reference, beside })
     }
 
