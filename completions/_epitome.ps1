@@ -37,7 +37,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         'epitome;inspect' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
             [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
-            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
             [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')
@@ -68,7 +68,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'More detail; twice for still more [default: off]')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'More detail; twice for still more [default: off]')
             [CompletionResult]::new('--no-config', '--no-config', [CompletionResultType]::ParameterName, 'Read no config file [default: off]')
-            [CompletionResult]::new('--needs-compaction', '--needs-compaction', [CompletionResultType]::ParameterName, 'Only whether an automatic compaction would act; exit code 0 when any session asks for it, 3 when none does [default: off]')
+            [CompletionResult]::new('--needs-compaction', '--needs-compaction', [CompletionResultType]::ParameterName, 'Only whether a trigger asks for a compaction, which may still find nothing to gain; exit code 0 when any session asks for it, 3 when none does [default: off]')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]')
             [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]')
             [CompletionResult]::new('--exact', '--exact', [CompletionResultType]::ParameterName, 'Count every token instead of extrapolating large sessions [default: off]')
@@ -83,7 +83,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         'epitome;compact' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
             [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
-            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
             [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')
@@ -158,8 +158,8 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--plain-zero', '--plain-zero', [CompletionResultType]::ParameterName, 'Draw zeros without their slash [default: off]')
             [CompletionResult]::new('--allow-unreadable', '--allow-unreadable', [CompletionResultType]::ParameterName, 'Print even when more than 5 % of the text cannot be drawn [default: off]')
             [CompletionResult]::new('--no-dim', '--no-dim', [CompletionResultType]::ParameterName, 'Print tool results black instead of gray [default: off]')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
@@ -167,7 +167,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         'epitome;prune' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
             [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
-            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
             [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')
@@ -237,7 +237,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         'epitome;branch-summary' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
             [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
-            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
             [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')
@@ -291,8 +291,8 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Every branch that was left and has no summary on the target''s path yet [default: off]')
             [CompletionResult]::new('--no-redact', '--no-redact', [CompletionResultType]::ParameterName, 'Send keys and tokens of the session as they are, instead of masked [default: off]')
             [CompletionResult]::new('--strict-hooks', '--strict-hooks', [CompletionResultType]::ParameterName, 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
@@ -300,7 +300,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         'epitome;export' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
             [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
-            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
             [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')
@@ -339,8 +339,8 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Write nothing: tell what would be written and masked [default: off]')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Write nothing: tell what would be written and masked [default: off]')
             [CompletionResult]::new('--exit-code', '--exit-code', [CompletionResultType]::ParameterName, 'Exit code 3 when there was nothing to export [default: off]')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
@@ -348,7 +348,7 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
         'epitome;snapcompact' {
             [CompletionResult]::new('--files-from', '--files-from', [CompletionResultType]::ParameterName, 'Read more sessions from FILE, one a line; - for standard input [default: none]')
             [CompletionResult]::new('--shard', '--shard', [CompletionResultType]::ParameterName, 'Work on share K of N only, K from 1, or let the job scheduler''s variables say which: K/N, auto [default: all]')
-            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]')
+            [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The end of the path: an entry''s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]')
             [CompletionResult]::new('--jobs', '--jobs', [CompletionResultType]::ParameterName, 'Sessions that are worked on side by side [default: the number of cores]')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Colour [default: auto]')
             [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'Progress on standard error: auto, always, never [default: auto, on a terminal]')
@@ -424,8 +424,8 @@ Register-ArgumentCompleter -Native -CommandName 'epitome' -ScriptBlock {
             [CompletionResult]::new('--plain-zero', '--plain-zero', [CompletionResultType]::ParameterName, 'Draw zeros without their slash [default: off]')
             [CompletionResult]::new('--allow-unreadable', '--allow-unreadable', [CompletionResultType]::ParameterName, 'Print even when more than 5 % of the text cannot be drawn [default: off]')
             [CompletionResult]::new('--no-dim', '--no-dim', [CompletionResultType]::ParameterName, 'Print tool results black instead of gray [default: off]')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break

@@ -35,7 +35,7 @@ complete -c epitome -n "__fish_epitome_needs_command" -f -a "snapcompact" -d 'Pu
 complete -c epitome -n "__fish_epitome_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -83,7 +83,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l json -d 'One
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s q -l quiet -d 'No notes and warnings [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s v -l verbose -d 'More detail; twice for still more [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l no-config -d 'Read no config file [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l needs-compaction -d 'Only whether an automatic compaction would act; exit code 0 when any session asks for it, 3 when none does [default: off]'
+complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l needs-compaction -d 'Only whether a trigger asks for a compaction, which may still find nothing to gain; exit code 0 when any session asks for it, 3 when none does [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s l -l list -d 'With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l exact -d 'Count every token instead of extrapolating large sessions [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -l check -d 'Only what is wrong; exit code 4 when there are errors [default: off]'
@@ -92,7 +92,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s h -l help -d
 complete -c epitome -n "__fish_epitome_using_subcommand inspect" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -174,11 +174,11 @@ complete -c epitome -n "__fish_epitome_using_subcommand compact" -l drop-branche
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l plain-zero -d 'Draw zeros without their slash [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l allow-unreadable -d 'Print even when more than 5 % of the text cannot be drawn [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -l no-dim -d 'Print tool results black instead of gray [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand compact" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c epitome -n "__fish_epitome_using_subcommand compact" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand prune" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand prune" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -241,7 +241,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand prune" -s h -l help -d '
 complete -c epitome -n "__fish_epitome_using_subcommand prune" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -294,11 +294,11 @@ complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l exit-
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l all -d 'Every branch that was left and has no summary on the target\'s path yet [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l no-redact -d 'Send keys and tokens of the session as they are, instead of masked [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -l strict-hooks -d 'Exit code 1 when a hook fails that was told of what was written [default: off, a warning]'
-complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c epitome -n "__fish_epitome_using_subcommand branch-summary" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand export" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand export" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -342,11 +342,11 @@ complete -c epitome -n "__fish_epitome_using_subcommand export" -l redact-email 
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l overwrite -d 'Replace a target that is there already; a session is never replaced [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand export" -s n -l dry-run -d 'Write nothing: tell what would be written and masked [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand export" -l exit-code -d 'Exit code 3 when there was nothing to export [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand export" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c epitome -n "__fish_epitome_using_subcommand export" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l files-from -d 'Read more sessions from FILE, one a line; - for standard input [default: none]' -r -F
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l shard -d 'Work on share K of N only, K from 1, or let the job scheduler\'s variables say which: K/N, auto [default: all]' -r
-complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]' -r
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l leaf -d 'The end of the path: an entry\'s id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l jobs -d 'Sessions that are worked on side by side [default: the number of cores]' -r
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l color -d 'Colour [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -429,7 +429,7 @@ complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l drop-bra
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l plain-zero -d 'Draw zeros without their slash [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l allow-unreadable -d 'Print even when more than 5 % of the text cannot be drawn [default: off]'
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -l no-dim -d 'Print tool results black instead of gray [default: off]'
-complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s h -l help -d 'Print help'
+complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c epitome -n "__fish_epitome_using_subcommand snapcompact" -s V -l version -d 'Print version'
 complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "inspect" -d 'Look: the tree, tokens, where a compaction would cut, what is wrong'
 complete -c epitome -n "__fish_epitome_using_subcommand help; and not __fish_seen_subcommand_from inspect compact prune branch-summary export snapcompact help" -f -a "compact" -d 'Append a compaction: older messages are summarized, newer ones stay as they are'

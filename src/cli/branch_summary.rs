@@ -35,6 +35,7 @@ fn one(
     item: &Item,
 ) -> Result<Said, RunError> {
     let common = &args.common;
+    writer.check(&item.input)?;
     let progress = super::progress(common);
     let job = BranchJob {
         input: item.input.clone(),
@@ -55,7 +56,7 @@ fn one(
     if args.all {
         let done = crate::run::branch_summaries(&job, &services)?;
         progress("");
-        return Ok(all(args, &name, &done));
+        return Ok(all(args, item, writer, &done));
     }
     let done = crate::run::branch_summary(&job, &services)?;
     progress("");
@@ -69,18 +70,20 @@ fn one(
     let out = if common.json {
         let mut object = out::head(&name);
         out::branch(&mut object, &done);
+        object.insert("output".to_owned(), writer.output(&item.input));
         out::line(object)
     } else if common.quiet {
         String::new()
     } else {
-        show::branch(&name, &done, common.verbose > 0)
+        show::branch(&writer.name(&item.input), &done, common.verbose > 0)
     };
     Ok(Said { out, err, status })
 }
 
 /// What is said of all branches together.
-fn all(args: &BranchSummary, name: &str, done: &BranchesDone) -> Said {
+fn all(args: &BranchSummary, item: &Item, writer: &Writer<'_>, done: &BranchesDone) -> Said {
     let common = &args.common;
+    let name = &item.input.name();
     let mut err = String::new();
     if !common.quiet && !common.json {
         for warning in done.branches.iter().flat_map(|branch| &branch.warnings).chain(&done.warnings) {
@@ -91,13 +94,14 @@ fn all(args: &BranchSummary, name: &str, done: &BranchesDone) -> Said {
     let out = if common.json {
         let mut object = out::head(name);
         out::branches(&mut object, done);
+        object.insert("output".to_owned(), writer.output(&item.input));
         out::line(object)
     } else if common.quiet {
         String::new()
     } else if done.branches.is_empty() {
         format!("{}: nothing to do: no branch was left that has no summary\n", crate::text::one_line(name, 400))
     } else {
-        done.branches.iter().map(|branch| show::branch(name, branch, common.verbose > 0)).collect()
+        done.branches.iter().map(|branch| show::branch(&writer.name(&item.input), branch, common.verbose > 0)).collect()
     };
     Said { out, err, status }
 }

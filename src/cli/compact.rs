@@ -82,6 +82,7 @@ impl Work<'_> {
     fn one(&self, item: &Item) -> Result<Output, RunError> {
         let (args, settings) = (self.args, self.settings);
         let common = &args.common;
+        self.writer.check(&item.input)?;
         let target = self.writer.target(&item.input);
         let progress = super::progress(common);
         let job = CompactJob {
@@ -123,11 +124,12 @@ impl Work<'_> {
         let out = if common.json {
             let mut object = out::head(&name);
             out::compaction(&mut object, &done);
+            object.insert("output".to_owned(), self.writer.output(&item.input));
             out::line(object)
         } else if common.quiet {
             String::new()
         } else {
-            show::compaction(&name, &done, common.verbose > 0)
+            show::compaction(&self.writer.name(&item.input), &done, common.verbose > 0)
         };
         let receipt = &done.receipt;
         let changed = matches!(receipt.action, Action::Compacted | Action::Promoted | Action::Pruned);

@@ -17,6 +17,7 @@ use crate::text::{Redactor, Share};
 pub(super) fn run(args: &Export) -> anyhow::Result<Status> {
     let common = &args.common;
     let settings = super::settings(common, args.given())?;
+    super::now(common)?;
     let items = batch::items(common)?;
     if items.several {
         return Err(Usage::new("an export is one session's", "name one session file, or - for standard input"));
@@ -66,9 +67,8 @@ struct Work<'a> {
 impl Work<'_> {
     fn one(&self, item: &Item, to_stdout: bool) -> Result<Said, RunError> {
         let (args, common) = (self.args, &self.args.common);
-        let target = match (&args.output, args.dry_run) {
-            (_, true) => Target::Nowhere,
-            (Some(path), false) if path.as_os_str() != "-" => Target::File { path: path.clone(), overwrite: args.overwrite },
+        let target = match &args.output {
+            Some(path) if path.as_os_str() != "-" => Target::File { path: path.clone(), overwrite: args.overwrite },
             _ => Target::Stdout,
         };
         let progress = super::progress(common);
@@ -76,6 +76,7 @@ impl Work<'_> {
         let job = ExportJob {
             input: item.input.clone(),
             target,
+            dry_run: args.dry_run,
             leaf: common.leaf.clone().filter(|leaf| leaf != "all"),
             options: self.options,
             redactor: self.redactor,

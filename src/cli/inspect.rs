@@ -20,6 +20,7 @@ use crate::text::{Redactor, Share};
 pub(super) fn run(args: &Inspect) -> anyhow::Result<Status> {
     let common = &args.common;
     let settings = super::settings(common, Vec::new())?;
+    super::now(common)?;
     let shows = shows(args);
     if shows == [Show::Settings] && common.sessions.is_empty() && common.files_from.is_none() {
         let text = if common.json {

@@ -156,14 +156,15 @@ fn progress(common: &Common) -> impl Fn(&str) + use<> {
     };
     let bar = shown.then(|| {
         let target = indicatif::ProgressDrawTarget::stderr();
-        let bar = indicatif::ProgressBar::with_draw_target(None, target);
+        let style = indicatif::ProgressStyle::default_spinner();
+        let bar = indicatif::ProgressBar::with_draw_target(None, target).with_style(style);
         bar.enable_steady_tick(std::time::Duration::from_millis(120));
         bar
     });
     let always = common.progress == Progress::Always;
     move |what: &str| {
         if let Some(bar) = &bar {
-            if bar.is_hidden() && always {
+            if bar.is_hidden() && always && !what.is_empty() {
                 let _ = writeln!(io::stderr(), "epitome: {what}");
             }
             if what.is_empty() { bar.finish_and_clear() } else { bar.set_message(what.to_owned()) }

@@ -59,14 +59,22 @@ fn print(args: &Compact, file: &Path) -> anyhow::Result<Status> {
     } else {
         bytes = std::fs::read(file).map_err(from)?;
     }
-    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    let lost: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
+    let text = String::from_utf8_lossy(&bytes);
     let done = print_text(&text, &job, settings.tokenizer, args.write.overwrite)?;
     let report = &done.report;
     let (printed, unreadable) = report.chars;
-    let warning = (unreadable as f64 > MOST_UNREADABLE * printed as f64)
-        .then(|| format!("{unreadable} of {printed} characters cannot be drawn in the shape {} and read as '?'", report.shape));
     let name = file.display().to_string();
-    if let Some(warning) = warning.as_deref().filter(|_| !common.quiet && !common.json) {
+    let mut warnings = Vec::new();
+    if lost > 0 {
+        let lost = output::counted(lost as u64, "byte");
+        warnings.push(format!("{lost} of the text that are no UTF-8 read as '?'; convert it first, such as with iconv"));
+    }
+    warnings.extend(
+        (unreadable as f64 > MOST_UNREADABLE * printed as f64)
+            .then(|| format!("{unreadable} of {printed} characters cannot be drawn in the shape {} and read as '?'", report.shape)),
+    );
+    for warning in warnings.iter().filter(|_| !common.quiet && !common.json) {
         writeln!(output::stderr(common), "{}", output::error_text(&format!("{name}: {warning}"), None))?;
     }
     let said = if common.json {
@@ -74,7 +82,7 @@ fn print(args: &Compact, file: &Path) -> anyhow::Result<Status> {
         object.insert("frames".to_owned(), frames(report));
         object.insert("written".to_owned(), done.files.iter().map(|path| json!(path.display().to_string())).collect());
         object.insert("dry_run".to_owned(), args.write.dry_run.into());
-        object.insert("warnings".to_owned(), warning.into_iter().collect());
+        object.insert("warnings".to_owned(), json!(warnings));
         out::line(object)
     } else if common.quiet {
         String::new()

@@ -1,6 +1,7 @@
 //! What was named on the command line, as a list of sessions: files, folders, lists, standard input, and which share of them
 //! this run works on.
 
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -50,22 +51,47 @@ pub(super) fn items(common: &Common) -> anyhow::Result<Items> {
             list.push(Item { input: Input::Stdin, found: false, relative: path.clone() });
         } else if path.is_dir() {
             several = true;
-            let files = walkdir::WalkDir::new(path).sort_by_file_name().into_iter().flatten();
-            let files = files.filter(|e| e.file_type().is_file() && e.path().extension().is_some_and(|x| x == "jsonl"));
-            let item = |file: PathBuf| {
-                let relative = file.strip_prefix(path).unwrap_or(&file).to_owned();
-                Item { input: Input::File(file), found: true, relative }
-            };
-            list.extend(files.map(|e| item(e.into_path())));
+            list.extend(below(path));
         } else {
             let relative = path.file_name().map_or_else(|| path.clone(), PathBuf::from);
             list.push(Item { input: Input::File(path.clone()), found: false, relative });
         }
     }
+    if common.sessions.len() + listed.len() > 1 {
+        once_each(&mut list);
+    }
     if let Some(shard) = shard {
         list.retain(|item| shard.has(&item.relative));
     }
     Ok(Items { list, several })
+}
+
+/// The sessions in a folder, and folders in it that cannot be read: what is in those nobody knows, and opening them will say
+/// so.
+fn below(folder: &Path) -> impl Iterator<Item = Item> {
+    let is_session = |entry: &walkdir::DirEntry| {
+        let is_file = entry.file_type().is_file() || (entry.path_is_symlink() && entry.path().is_file());
+        is_file && entry.path().extension().is_some_and(|extension| extension == "jsonl")
+    };
+    walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().filter_map(move |entry| {
+        let (file, found) = match entry {
+            Ok(entry) if is_session(&entry) => (entry.into_path(), true),
+            Ok(_) => return None,
+            Err(error) => (error.path().unwrap_or(folder).to_owned(), false),
+        };
+        let relative = file.strip_prefix(folder).unwrap_or(&file).to_owned();
+        Some(Item { input: Input::File(file), found, relative })
+    })
+}
+
+/// A session that was named in several ways is worked on once, under its first name: two that work on one file get in each
+/// other's way.
+fn once_each(list: &mut Vec<Item>) {
+    let mut seen = HashSet::new();
+    list.retain(|item| match &item.input {
+        Input::File(path) => std::fs::canonicalize(path).map_or(true, |real| seen.insert(real)),
+        Input::Stdin => true,
+    });
 }
 
 fn read_list(list: &Path, null: bool) -> anyhow::Result<Vec<PathBuf>> {
@@ -176,6 +202,15 @@ mod tests {
     fn auto(set: &[(&str, &str)]) -> Result<(u64, u64), String> {
         let env = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
         Shard::of("auto", &env).map(|shard| (shard.index + 1, shard.count)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn folders_that_cannot_be_read_are_not_passed_over() {
+        let items: Vec<Item> = below(Path::new("/no/such/folder")).collect();
+        assert_eq!(
+            items.iter().map(|item| (&item.input, item.found)).collect::<Vec<_>>(),
+            [(&Input::File("/no/such/folder".into()), false)]
+        );
     }
 
     #[test]

@@ -157,16 +157,16 @@ inspect   overview:   session, leaf, path_entries, reachable, total, tokens, com
           frames:     frames
 compact   action (compacted, promoted, pruned, nothing, refused), reason, entry_id, continue_id, strategy, summarizer,
           counted_before, counted_after, tokens_before, tokens_after, estimated, bytes_before, bytes_after, summarized_messages, kept_messages, dropped,
-          pruned_results, archive_revision, frames, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary,
+          pruned_results, output, archive_revision, frames, requests, dry_run, warnings, cut, cut_reason, files, triggers, summary,
           replacement (instructions, reminders, tokens, limit, other_branches), new_session (id, path)
 snapcompact     as compact; with --text: frames, written, dry_run, warnings
-prune     action (pruned, repaired, nothing), reason, bytes_before, bytes_after, pruned_results, archive_revision,
+prune     action (pruned, repaired, nothing), reason, bytes_before, bytes_after, pruned_results, output, archive_revision,
           restored_revision, dropped, dry_run, warnings, prune (would_prune, saved_tokens, saved_bytes, kept_image_tokens, results,
           and with measures for the file's size: size (measure, entries, bytes, tokens, changes (id, bytes, tokens))); with --repair: mended (code, line, id, what);
           with --append: entry_id (the last edit, which is the new leaf), entry_ids
 branch-summary  branches, with --all (from_id, entry_id, branch, files, summary), else branch (common_ancestor_id, entry_ids,
           messages, tokens), files, action (summarized, nothing, refused), reason,
-          entry_id, bytes_before, bytes_after, summarized_messages, archive_revision, requests, dry_run, warnings, summary
+          entry_id, bytes_before, bytes_after, summarized_messages, output, archive_revision, requests, dry_run, warnings, summary
 export    action (exported, nothing), reason, format, view, output, revision, entries, images, bytes_before, bytes_after,
           redacted, redactions, dry_run, warnings; on standard error when the export goes to standard output
 

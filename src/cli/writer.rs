@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::Usage;
 use super::args::Write;
 use super::sources::Items;
-use crate::run::{Input, Target};
+use crate::run::{Input, RunError, Target};
+use crate::store;
 
 /// Where a writer writes.
 pub(super) struct Writer<'a> {
@@ -57,6 +58,34 @@ impl<'a> Writer<'a> {
     /// How many sessions may be changed.
     pub(super) fn limit(&self) -> Option<u64> {
         self.args.limit
+    }
+
+    /// The file that the result of one session goes to, when it is another than the session.
+    fn file(&self, input: &Input) -> Option<&Path> {
+        let named = self.args.output.as_deref().filter(|path| path.as_os_str() != "-");
+        named.or_else(|| input.path().and_then(|path| self.copies.get(path)).map(PathBuf::as_path))
+    }
+
+    /// What a receipt for people calls the session: its name, and that of the file it went to.
+    pub(super) fn name(&self, input: &Input) -> String {
+        self.file(input).map_or_else(|| input.name(), |file| format!("{} → {}", input.name(), file.display()))
+    }
+
+    /// The same for a receipt as JSON.
+    pub(super) fn output(&self, input: &Input) -> serde_json::Value {
+        self.file(input).map(|file| file.display().to_string()).into()
+    }
+
+    /// Whether a dry run promises a file that could not be created.
+    ///
+    /// # Errors
+    /// Those of creating it.
+    pub(super) fn check(&self, input: &Input) -> Result<(), RunError> {
+        match self.file(input).filter(|_| self.args.dry_run) {
+            // Folders for copies are made on the way.
+            Some(file) if self.args.output.is_some() || file.exists() => Ok(store::may_create(file, self.args.overwrite)?),
+            _ => Ok(()),
+        }
     }
 
     /// Where the result of one session goes.

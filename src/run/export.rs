@@ -19,8 +19,10 @@ use crate::text::{Redactor, counted};
 pub struct ExportJob<'a> {
     /// The session.
     pub input: Input,
-    /// Where it goes: a file, standard output, or nowhere.
+    /// Where it goes: a file or standard output.
     pub target: Target,
+    /// Nothing is written; what would be is told, and refused where it would be.
+    pub dry_run: bool,
     /// The end of the path; the file's own when none is named.
     pub leaf: Option<String>,
     /// How; `None` gives a revision's bytes as they were.
@@ -33,6 +35,12 @@ pub struct ExportJob<'a> {
     pub archive_dir: Option<PathBuf>,
     /// The folder of externalized image data.
     pub blobs: Option<PathBuf>,
+}
+
+impl ExportJob<'_> {
+    fn writes_to(&self) -> &Target {
+        if self.dry_run { &Target::Nowhere } else { &self.target }
+    }
 }
 
 /// What came of it.
@@ -57,8 +65,11 @@ pub struct ExportDone {
 pub fn export(job: &ExportJob<'_>) -> Result<ExportDone, RunError> {
     let opened = open(&job.input)?;
     let print = opened.print.clone();
-    if let Target::File { path, .. } = &job.target {
+    if let Target::File { path, overwrite } = &job.target {
         keep_off_sessions(path, print.as_ref().map(|print| print.path.as_path()))?;
+        if job.dry_run {
+            store::may_create(path, *overwrite)?;
+        }
     }
     run(job, opened).map_err(|error| super::cause(error, print.as_ref()))
 }
@@ -72,7 +83,7 @@ fn run(job: &ExportJob<'_>, opened: Opened) -> Result<ExportDone, RunError> {
     };
     let archive = open_revision(&opened, revision, &Archiving::To(job.archive_dir.clone()))?;
     let Some(options) = &job.options else {
-        let bytes = write_to(&job.target, &mut |out| archive.copy(out).map(drop))?;
+        let bytes = write_to(job.writes_to(), &mut |out| archive.copy(out).map(drop))?;
         let warnings = vec![format!("revision {revision} as it was: nothing is masked")];
         return Ok(ExportDone { bytes: (archive.bytes(), bytes), warnings, ..ExportDone::default() });
     };
@@ -112,10 +123,13 @@ fn shown(job: &ExportJob<'_>, options: &Options, session: &Session, path: &TreeP
     let mut pictures = 0;
     let mut failure = None;
     let mut done = out::Done::default();
-    let bytes = write_to(&job.target, &mut |target: &mut dyn Write| {
+    let bytes = write_to(job.writes_to(), &mut |target: &mut dyn Write| {
         let mut put = |picture: &out::pictures::Picture| {
             let Some(folder) = &folder else { return Ok(()) };
             pictures += 1;
+            if job.dry_run {
+                return Ok(());
+            }
             folder.put(picture).map_err(|error| {
                 let text = error.to_string();
                 failure = Some(error);

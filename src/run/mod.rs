@@ -109,7 +109,7 @@ pub enum RunError {
     Read(#[from] io::Error),
     /// The result could not be written to standard output.
     #[error("cannot write the result: {0}")]
-    Output(#[source] io::Error),
+    Output(io::Error),
     /// The store did not read or write.
     #[error(transparent)]
     Store(#[from] StoreError),

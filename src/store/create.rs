@@ -4,10 +4,10 @@
 use super::StoreError;
 use super::paths;
 use super::temp::{self, TempFile};
-use std::fs::{self, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a new file through a temporary one beside it, and returns its size in bytes.
 ///
@@ -24,20 +24,8 @@ use std::path::Path;
 /// only syncing the folder fails, the error is reported although the file is in place.
 pub fn create(target: &Path, overwrite: bool, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<u64, StoreError> {
     let creating = || StoreError::io(target, "create");
-    let real = paths::resolve(target).map_err(creating())?;
     let exists = || StoreError::Exists { path: target.to_owned() };
-    let old = match fs::symlink_metadata(&real) {
-        Ok(meta) => {
-            paths::must_be_file(&real, &meta)?;
-            if !overwrite {
-                return Err(exists());
-            }
-            paths::must_be_writable(&real, &meta)?;
-            Some(meta)
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-        Err(e) => return Err(creating()(e)),
-    };
+    let (real, old) = place(target, overwrite)?;
 
     let temp = TempFile::beside(&real).map_err(creating())?;
     let writing = || StoreError::io(target, "write");
@@ -63,4 +51,33 @@ pub fn create(target: &Path, overwrite: bool, write: &mut dyn FnMut(&mut dyn Wri
     })?;
     paths::sync_folder(paths::folder(&real)).map_err(StoreError::io(target, "sync the folder of the new file"))?;
     Ok(bytes)
+}
+
+/// Whether [`create`] would begin.
+///
+/// # Errors
+/// Those of [`create`] before anything is written.
+pub fn may_create(target: &Path, overwrite: bool) -> Result<(), StoreError> {
+    let (real, _) = place(target, overwrite)?;
+    let folder = fs::metadata(paths::folder(&real)).map_err(StoreError::io(target, "create"))?;
+    if folder.is_dir() { Ok(()) } else { Err(StoreError::io(target, "create")(io::ErrorKind::NotADirectory.into())) }
+}
+
+/// The real path of a file that is to be created, and what is there already and may be replaced.
+fn place(target: &Path, overwrite: bool) -> Result<(PathBuf, Option<Metadata>), StoreError> {
+    let creating = || StoreError::io(target, "create");
+    let real = paths::resolve(target).map_err(creating())?;
+    let old = match fs::symlink_metadata(&real) {
+        Ok(meta) => {
+            paths::must_be_file(&real, &meta)?;
+            if !overwrite {
+                return Err(StoreError::Exists { path: target.to_owned() });
+            }
+            paths::must_be_writable(&real, &meta)?;
+            Some(meta)
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        Err(e) => return Err(creating()(e)),
+    };
+    Ok((real, old))
 }

@@ -31,7 +31,7 @@ mod sums;
 pub mod temp;
 
 pub use append::{Appended, append};
-pub use create::create;
+pub use create::{create, may_create};
 pub use fingerprint::{Fingerprint, State, open};
 pub use lock::{SessionLock, WAIT, acquire};
 pub use replace::{Replaced, Rewrite, replace};

@@ -64,6 +64,8 @@ pub(crate) fn must_be_file(real: &Path, meta: &Metadata) -> Result<(), StoreErro
         return Ok(());
     }
     let kind = if kind.is_dir() {
+        // Sessions below it may have been meant.
+        fs::read_dir(real).map_err(StoreError::io(real, "read the folder"))?;
         "a folder"
     } else if kind.is_fifo() {
         "a named pipe"

@@ -143,8 +143,9 @@ fn a_copy_never_takes_the_place_of_another_session() {
     std::os::unix::fs::symlink(run.path("a"), run.path("link")).unwrap();
     let out = run.go(&["compact", "a", "--out-dir", "link", "--overwrite"]);
     assert!(out.code == 2 && out.stderr().contains("would take the place of a session"), "{out}");
-    // The same session twice is one copy, and the second finds it there.
-    assert_eq!(run.go(&low(&["compact", "a/s.jsonl", "a/s.jsonl", "--out-dir", "twice", "--jobs", "1"])).code, 1);
+    // The same session twice is one session.
+    let out = run.go(&low(&["compact", "a/s.jsonl", "a/s.jsonl", "a", "--out-dir", "twice", "--json"])).ok();
+    assert_eq!(out.jsons().len(), 1, "{out}");
     for other in [["-i"].as_slice(), &["-o", "x.jsonl"]] {
         assert_eq!(run.go(&[&["compact", "a", "--out-dir", "out"], other].concat()).code, 2);
     }
@@ -252,4 +253,54 @@ fn questions_answer_as_grep_does() {
     ] {
         assert_eq!(run.go(wrong).code, 2, "{wrong:?}");
     }
+}
+
+#[test]
+fn sessions_behind_links_are_found_and_each_is_worked_on_once() {
+    let run = Run::new();
+    run.put("a/s.jsonl", large());
+    run.put("elsewhere.jsonl", large());
+    std::os::unix::fs::symlink("../elsewhere.jsonl", run.path("a/link.jsonl")).unwrap();
+    std::os::unix::fs::symlink("nowhere.jsonl", run.path("a/.#lock.jsonl")).unwrap();
+    let found = |args: &[&str]| -> Vec<String> {
+        let out = run.go(&[args, &["--json"]].concat());
+        out.jsons().iter().map(|o| o["path"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(found(&["inspect", "a"]), ["a/link.jsonl", "a/s.jsonl"]);
+    assert_eq!(found(&["inspect", "a", "a/s.jsonl", "elsewhere.jsonl", "./a"]), ["a/link.jsonl", "a/s.jsonl"]);
+    run.put("list", "a/s.jsonl\na/s.jsonl\n");
+    assert_eq!(found(&["prune", "-i", "--files-from", "list", "--protect-tokens", "0", "--min-savings", "0"]), ["a/s.jsonl"]);
+}
+
+#[test]
+fn receipts_say_where_the_result_went() {
+    let run = Run::new();
+    run.put("s.jsonl", large());
+    let out = run.go(&low(&["compact", "s.jsonl", "-o", "to.jsonl"])).ok();
+    assert!(out.stdout().starts_with("s.jsonl → to.jsonl: compacted"), "{out}");
+    assert_eq!(run.json(&low(&["compact", "s.jsonl", "-o", "other.jsonl"]))["output"], "other.jsonl");
+    assert_eq!(run.json(&low(&["compact", "s.jsonl", "--out-dir", "out"]))["output"], "out/s.jsonl");
+    assert_eq!(run.json(&["prune", "s.jsonl", "--details", "-o", "p.jsonl"])["output"], "p.jsonl");
+    assert_eq!(run.json(&low(&["compact", "s.jsonl"]))["output"], json!(null));
+}
+
+#[test]
+fn a_dry_run_promises_no_file_that_could_not_be_made() {
+    let run = Run::new();
+    run.put("s.jsonl", large());
+    run.put("there.jsonl", "x");
+    for command in [&["compact", "s.jsonl"][..], &["prune", "s.jsonl"], &["export", "s.jsonl"]] {
+        for (target, said) in [("there.jsonl", "exists"), ("none/x.jsonl", "cannot create"), (".", "is a folder")] {
+            let args = [command, &["-o", target]].concat();
+            let (dry, real) = (run.go(&[&args[..], &["-n"]].concat()), run.go(&args));
+            assert_eq!((dry.code, real.code), (1, 1), "{args:?} {dry}{real}");
+            assert!(dry.stderr().contains(said), "{args:?} {dry}");
+        }
+        run.go(&[command, &["-o", "there.jsonl", "--overwrite", "-n"]].concat()).ok();
+    }
+    run.put("out/s.jsonl", "x");
+    assert_eq!(run.go(&["prune", "s.jsonl", "--details", "--out-dir", "out", "-n"]).code, 1);
+    assert_eq!(run.go(&["prune", "s.jsonl", "--details", "--out-dir", "new", "-n"]).code, 0);
+    assert!(run.go(&["export", "s.jsonl", "-n", "-o", "s.jsonl", "--overwrite"]).stderr().contains("is a session"));
+    assert_eq!(run.names(), ["out", "s.jsonl", "there.jsonl"]);
 }

@@ -181,3 +181,47 @@ fn r29_deep_nesting_and_many_backslashes() {
     assert!(run.bytes("s.jsonl").starts_with(&before));
     assert_eq!(run.last("s.jsonl")["type"], "compaction");
 }
+
+#[test]
+fn flags_that_would_do_nothing_are_refused() {
+    let run = Run::with(&["sessions/small.jsonl"]);
+    let rows: &[(&[&str], &str)] = &[
+        (&["inspect", "small.jsonl", "--allow", "orphan-result"], "--check"),
+        (&["inspect", "small.jsonl", "--fail-on", "warning"], "--check"),
+        (&["inspect", "small.jsonl", "--check", "--show", "tree"], "--show"),
+        (&["inspect", "small.jsonl", "--model", "nonsense"], "provider/id"),
+        (&["prune", "small.jsonl", "--restore", "1", "--leaf", "x"], "--leaf"),
+    ];
+    for (args, said) in rows {
+        let out = run.go(args);
+        assert!(out.code == 2 && out.stderr().contains(said), "{args:?} {out}");
+    }
+    for command in ["inspect", "export"] {
+        let out = run.go_bare(&[command, "small.jsonl", "--no-config", "--now", "yesterday"]);
+        assert!(out.code == 2 && out.stderr().contains("--now: 'yesterday' is no time"), "{out}");
+    }
+    let shown = run.go(&["inspect", "small.jsonl", "--model", "openai/gpt-5"]).ok().stdout();
+    assert!(shown.contains("openai/gpt-5 (as set; the session's is anthropic/claude-sonnet-4-5)"), "{shown}");
+}
+
+#[test]
+fn a_text_that_is_no_utf8_says_so() {
+    let run = Run::new();
+    run.put("latin1.txt", b"caf\xe9 na\xefve\n".repeat(300));
+    let out = run.json(&["snapcompact", "--text", "latin1.txt", "--frames-dir", "frames"]);
+    assert!(out["warnings"].to_string().contains("600 bytes of the text that are no UTF-8"), "{out}");
+    run.put("utf8.txt", "café naïve\n".repeat(300));
+    assert_eq!(run.json(&["snapcompact", "--text", "utf8.txt", "--frames-dir", "more"])["warnings"], json!([]));
+}
+
+#[test]
+fn c26_lines_of_context_files_stay_word_for_word() {
+    let run = Run::with(&["sessions/long.jsonl"]);
+    run.put("context.txt", "cargo test --workspace -- --nocapture\nhttps://example.org/api/v2?x=1\n");
+    let args = ["compact", "-n", "long.jsonl", "--context-file", "context.txt", "--instructions", "the parser"];
+    let text = run.go(&args).ok().stdout();
+    for line in ["- cargo test --workspace -- --nocapture\n", "- https://example.org/api/v2?x=1\n"] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert_eq!(text.matches("- Focus: ").count(), 1, "{text}");
+}

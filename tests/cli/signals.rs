@@ -39,6 +39,7 @@ fn a_reader_that_goes_away_is_no_error() {
         &["inspect", "--check", "long.jsonl"],
         &["compact", "-n", "long.jsonl"],
         &["compact", "long.jsonl", "-o", "-", "-q"],
+        &["export", "long.jsonl", "--exit-code", "--no-redact"],
     ];
     for args in rows {
         let mut child = run.command(args).stdout(Stdio::piped()).spawn().unwrap();
@@ -46,6 +47,12 @@ fn a_reader_that_goes_away_is_no_error() {
         let out = run.end(child);
         assert_eq!(out.to_string(), "exit code 0\n", "{args:?}");
     }
+    // A receipt is that of the whole copy.
+    let mut child = run.command(&["export", "long.jsonl", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let receipt: serde_json::Value = serde_json::from_str(&run.end(child).stderr()).unwrap();
+    assert_eq!((&receipt["action"], &receipt["reason"]), (&"exported".into(), &serde_json::Value::Null), "{receipt}");
+    assert!(receipt["bytes_after"].as_u64() > Some(100_000) && receipt["entries"].as_u64() > Some(50), "{receipt}");
     for args in [&["help", "json"][..], &["--help"], &["compact", "--help"]] {
         let mut child = run.bare(args).stdout(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());

@@ -17,7 +17,7 @@ pub struct Inspect {
     /// What to show, one or more separated by commas [default: overview]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub show: Vec<Show>,
-    /// Only whether an automatic compaction would act; exit code 0 when any session asks for it, 3 when none does [default: off]
+    /// Only whether a trigger asks for a compaction, which may still find nothing to gain; exit code 0 when any session asks for it, 3 when none does [default: off]
     #[arg(long, conflicts_with_all = ["show", "check"])]
     pub needs_compaction: bool,
     /// With --needs-compaction or --check: only the paths of sessions that ask for it, or that fail; see -0 [default: off]
@@ -27,13 +27,13 @@ pub struct Inspect {
     #[arg(long)]
     pub exact: bool,
     /// Only what is wrong; exit code 4 when there are errors [default: off]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "show")]
     pub check: bool,
     /// The severity from which --check fails: error, warning [default: error]
-    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY", hide_default_value = true, hide_possible_values = true)]
+    #[arg(long, requires = "check", value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY", hide_default_value = true, hide_possible_values = true)]
     pub fail_on: FailOn,
     /// A problem code that --check passes over; may be given more than once [default: none]
-    #[arg(long, value_name = "CODE")]
+    #[arg(long, requires = "check", value_name = "CODE")]
     pub allow: Vec<String>,
     /// With --show frames: write the frames as PNG files into DIR [default: none]
     #[arg(long, value_name = "DIR", requires = "show")]

@@ -32,20 +32,15 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The commands
+/// The commands; what each of them is for is said where its flags are
 #[derive(Debug, Subcommand)]
+#[expect(missing_docs, reason = "the text of a variant would take the place of its command's longer one in the help")]
 pub enum Command {
-    /// Look: the tree, tokens, where a compaction would cut, what is wrong
     Inspect(Inspect),
-    /// Append a compaction: older messages are summarized, newer ones stay as they are
     Compact(Compact),
-    /// Make a session smaller for the model: old, superseded and useless tool results give way to notices
     Prune(Prune),
-    /// Keep what an abandoned branch learnt, at the entry where the work goes on
     BranchSummary(BranchSummary),
-    /// Write a session for people or programs: transcript or context, secrets masked; or an archived revision
     Export(Export),
-    /// Put older history on pictures that a model with vision reads back; the same as compact --strategy snapcompact
     Snapcompact(Snapcompact),
 }
 
@@ -64,7 +59,7 @@ pub struct Common {
     /// Work on share K of N only, K from 1, or let the job scheduler's variables say which: K/N, auto [default: all]
     #[arg(long, value_name = "K/N", help_heading = "Input")]
     pub shard: Option<String>,
-    /// The end of the path: an entry's id or an unambiguous beginning of one; prune also takes all, for every branch [default: the last entry of the file]
+    /// The end of the path: an entry's id or an unambiguous beginning of one; prune and export also take all, for every branch [default: the last entry of the file]
     #[arg(long, value_name = "ID", help_heading = "Input")]
     pub leaf: Option<String>,
     /// Sessions that are worked on side by side [default: the number of cores]

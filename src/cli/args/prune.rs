@@ -85,7 +85,7 @@ pub struct Prune {
     #[arg(long, help_heading = SIZE)]
     pub dedupe: bool,
     /// Put an archived revision back as the session, which is archived first [default: none]
-    #[arg(long, value_name = "N", conflicts_with_all = ["stale", "in_place", "details", "images", "args", "custom", "max_result", "dead_branches", "summarized", "dedupe"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["stale", "in_place", "leaf", "details", "images", "args", "custom", "max_result", "dead_branches", "summarized", "dedupe"])]
     pub restore: Option<u64>,
     /// Mend damage: all that needs no name, or the problem CODEs that are given (see epitome help repair) [default: off]
     ///

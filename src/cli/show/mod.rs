@@ -82,7 +82,7 @@ pub(super) fn report(name: &str, report: &Report, wanted: &[Show], settings: &Se
             out.push('\n');
         }
         match show {
-            Show::Overview => overview(&mut out, name, report, window)?,
+            Show::Overview => overview(&mut out, name, report, window, settings.model.as_deref())?,
             Show::Tree => tree(&mut out, report)?,
             Show::Path => list(&mut out, &report.session, &report.path.entries)?,
             Show::Context => context(&mut out, report)?,
@@ -131,7 +131,7 @@ pub(super) fn report(name: &str, report: &Report, wanted: &[Show], settings: &Se
     Ok(out)
 }
 
-fn overview(out: &mut String, name: &str, report: &Report, window: &Window) -> io::Result<()> {
+fn overview(out: &mut String, name: &str, report: &Report, window: &Window, set: Option<&str>) -> io::Result<()> {
     let Some(Overview { header, shape, estimate, model, compactions }) = &report.overview else { return Ok(()) };
     let session = &report.session;
     let title = header.title.as_deref().map(|t| format!("  {}", mask(t, 60))).unwrap_or_default();
@@ -167,8 +167,12 @@ fn overview(out: &mut String, name: &str, report: &Report, window: &Window) -> i
             row("path", text);
         }
     }
-    if let Some(model) = model {
-        row("model", text::one_line(model, 80));
+    let of_session = model.as_deref().map(|model| text::one_line(model, 80));
+    match (set, of_session) {
+        (Some(set), None) => row("model", format!("{} (as set)", text::one_line(set, 80))),
+        (Some(set), Some(own)) if set != own => row("model", format!("{} (as set; the session's is {own})", text::one_line(set, 80))),
+        (_, Some(own)) => row("model", own),
+        (None, None) => {}
     }
     let about = if estimate.counted.estimated { "≈ " } else { "" };
     let percent = estimate.context.saturating_mul(100) / window.tokens.max(1);

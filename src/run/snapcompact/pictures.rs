@@ -48,7 +48,7 @@ fn file(dir: &FsPath, n: usize, shape: &str) -> PathBuf {
 
 /// Writes files into a folder, which is made; several at once.
 fn write_files(dir: &FsPath, files: &[(PathBuf, &[u8])], overwrite: bool) -> Result<(), RunError> {
-    std::fs::create_dir_all(dir).map_err(RunError::Output)?;
+    std::fs::create_dir_all(dir).map_err(|source| StoreError::Io { path: dir.to_owned(), doing: "create the folder", source })?;
     if let Some((path, _)) = files.iter().find(|(path, _)| !overwrite && path.exists()) {
         return Err(StoreError::Exists { path: path.clone() }.into());
     }
