@@ -270,7 +270,12 @@ impl Settings {
             "tokenizer" => {
                 self.tokenizer = Tokenizer::of(text).ok_or_else(|| format!("'{text}' is no tokenizer; use o200k, cl100k or heuristic"))?
             }
-            "model" => self.model = Some(text.to_owned()),
+            "model" => {
+                if text.split_once('/').is_none_or(|(provider, id)| provider.is_empty() || id.is_empty()) {
+                    return Err(format!("'{text}' is no model; use provider/id, such as anthropic/claude-sonnet-4-5"));
+                }
+                self.model = Some(text.to_owned());
+            }
             "enabled" => self.enabled = switch(text)?,
             "summary_tokens" => {
                 let tokens = amount(text)?;

@@ -215,8 +215,7 @@ impl Extra {
     }
 }
 
-/// Tokens that the summary's text may have, so that with the tag it stays within `summary_tokens`; a tag never takes more
-/// than half.
+/// Tokens that the summary's text may have, so that with the tag, which was fitted, it stays within `summary_tokens`.
 #[must_use]
 pub fn text_budget(summary_tokens: u64, tokenizer: Tokenizer, files: &Files) -> u64 {
     summary_tokens.saturating_sub(tokenizer.count(&files.tag()) + SEAMS).max(summary_tokens / 2)

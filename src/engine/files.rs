@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use super::tokens::Tokenizer;
 use crate::session::message::Call;
 use crate::session::{Block, Ix, Json, Kind, Message, Role, Session};
 
@@ -13,6 +14,8 @@ pub struct Files {
     pub read: BTreeSet<String>,
     /// Every path that was written or edited.
     pub modified: BTreeSet<String>,
+    /// How many of those that the tag can name it leaves out, because there is no room.
+    unnamed: usize,
 }
 
 /// How a tool touches a file.
@@ -126,6 +129,14 @@ impl Files {
         self.modified.iter().map(String::as_str).collect()
     }
 
+    /// Lets the tag name fewer files until it takes no more than half of a summary of so many tokens.
+    pub fn fit(&mut self, summary_tokens: u64, tokenizer: Tokenizer) {
+        self.unnamed = 0;
+        while self.unnamed < MOST_FILES && tokenizer.count(&self.tag()) > summary_tokens / 2 {
+            self.unnamed += 1;
+        }
+    }
+
     /// The `<files>` tag, empty when there are no files.
     #[must_use]
     pub fn tag(&self) -> String {
@@ -134,7 +145,8 @@ impl Files {
             return String::new();
         }
         let mut root = Folder::default();
-        for path in all.iter().take(MOST_FILES) {
+        let named = all.len().min(MOST_FILES).saturating_sub(self.unnamed);
+        for path in all.iter().take(named) {
             let mark = match (self.read.contains(*path), self.modified.contains(*path)) {
                 (true, true) => "RW",
                 (false, true) => "Write",
@@ -144,8 +156,9 @@ impl Files {
         }
         let mut lines = Vec::new();
         root.render(&mut lines, 0, "");
-        if all.len() > MOST_FILES {
-            lines.push(format!("… ({} more files omitted)", all.len() - MOST_FILES));
+        if all.len() > named {
+            // In the agents' words, whatever the number.
+            lines.push(format!("… ({} more files omitted)", all.len() - named));
         }
         format!("<files>\n{}\n</files>", lines.join("\n"))
     }
@@ -329,6 +342,20 @@ mod tests {
         assert_eq!(files.tag(), want);
         assert_eq!(files.changed(), ["packages/agent/src/compaction/prompts/file-operations.md", "packages/agent/src/compaction/utils.ts"]);
         assert_eq!(files.only_read(), ["/etc/hosts", r"C:\desk\notes.txt", "Cargo.toml", "packages/agent/src/compaction/compaction.ts"]);
+    }
+
+    #[test]
+    fn a_tag_takes_half_of_a_summary_at_most() {
+        let path = |n: usize| format!("/home/somebody/work/project/crates/engine/src/module_{n}/implementation.rs");
+        let mut files = Files { modified: (0..25).map(path).collect(), ..Files::default() };
+        for (summary, named) in [(4_096, 20), (600, 0), (300, 0), (4_096, 20)] {
+            files.fit(summary, Tokenizer::Heuristic);
+            let tag = files.tag();
+            assert!(Tokenizer::Heuristic.count(&tag) <= summary / 2, "{tag}");
+            let of_tag = tag.matches("(Write)").count();
+            assert!(of_tag >= named && (of_tag < 20 || summary == 4_096), "{tag}");
+            assert!(tag.contains(&format!("… ({} more files omitted)", 25 - of_tag)), "{tag}");
+        }
     }
 
     #[test]

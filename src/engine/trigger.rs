@@ -208,16 +208,19 @@ pub fn check(counter: &mut Counter<'_>, path: &[Ix], limits: &Limits, idle: bool
     let answers = path.iter().skip(fresh).rposition(|ix| session[*ix].kind == Kind::Message && session[*ix].role == Role::Assistant);
     let Some((at, last)) = answers.and_then(|n| Some((n + fresh, path.get(n + fresh).copied()?))) else { return Ok(asked) };
     let stop = session[last].stop;
+    // The turn that is made again goes off the path, unless somebody spoke after it: what they said must stay.
+    let is_said = |ix: &Ix| session[*ix].is_message() && session[*ix].role != Role::ToolResult;
+    let without = if path.iter().skip(at + 1).any(is_said) { path.len() } else { at };
     let (model, too_long, reported) = session.with_message(last, |message: &Message<'_>| {
         (message.model.clone(), message.error.as_deref().is_some_and(is_overflow), message.usage.map_or(0, |u| u.prompt_tokens()))
     })?;
     let same_model = model.is_none() || asked.model == model;
     if stop == Stop::Error && same_model && (too_long || reported > window.tokens) {
         asked.reason = Some(Reason::Overflow);
-        asked.end = at;
+        asked.end = without;
     } else if stop == Stop::Length && same_model {
         asked.reason = Some(Reason::Incomplete);
-        asked.end = at;
+        asked.end = without;
     } else if !stop.failed() && stop != Stop::Length {
         let context = session.context(path)?;
         if usage::exceeds(counter, path, &context, window.threshold)? {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use super::appending::{before_appending, holds_still, may_append};
 use super::hooked::{self, Asking};
 use super::open::{Input, Opened, find_entry};
 use super::rewrite::{append, write_unchanged};
@@ -133,7 +134,8 @@ fn attempt_all(job: &BranchJob, services: &Services<'_>, opened: &Opened) -> Res
         write_unchanged(&job.target, session)?;
         return Ok(Some(done));
     };
-    super::appending::may_append(session, &session.path(target))?;
+    let path = session.path(target);
+    may_append(session, &path)?;
     let (mut grown, mut to) = (session.clone(), target);
     let (mut lines, mut ids) = (Vec::new(), Vec::new());
     for from in abandoned(session, target) {
@@ -153,8 +155,9 @@ fn attempt_all(job: &BranchJob, services: &Services<'_>, opened: &Opened) -> Res
         write_unchanged(&job.target, session)?;
         return Ok(Some(done));
     }
+    done.warnings.extend(before_appending(session, &path, true));
     let ids: Vec<&String> = ids.iter().collect();
-    let mut holds = |new: &[u8]| super::appending::holds_still(session, target, new, &ids);
+    let mut holds = |new: &[u8]| holds_still(session, target, new, &ids);
     let Some(written) = append(opened, Some(&lines), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
@@ -167,7 +170,8 @@ fn attempt_all(job: &BranchJob, services: &Services<'_>, opened: &Opened) -> Res
 fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<Option<BranchDone>, RunError> {
     let session = &opened.session;
     let (from, to) = (find_entry(session, &job.from)?, find_entry(session, &job.to)?);
-    super::appending::may_append(session, &session.path(to))?;
+    let path = session.path(to);
+    may_append(session, &path)?;
     let (mut done, made) = draft(job, services, session, (from, to))?;
     let Some((id, line)) = made else {
         if !done.unknown {
@@ -175,7 +179,8 @@ fn attempt(job: &BranchJob, services: &Services<'_>, opened: Opened) -> Result<O
         }
         return Ok(Some(done));
     };
-    let mut holds = |new: &[u8]| super::appending::holds_still(session, to, new, &[&id]);
+    done.warnings.extend(before_appending(session, &path, true));
+    let mut holds = |new: &[u8]| holds_still(session, to, new, &[&id]);
     let Some(written) = append(&opened, Some(&line), &job.target, job.archive_dir.as_deref(), &services.now, &mut holds)? else {
         return Ok(None);
     };
@@ -196,7 +201,8 @@ fn draft(job: &BranchJob, services: &Services<'_>, session: &Session, (from, to)
         None => job.limits.window_of(session, &path.entries)?.tokens.saturating_sub(branch::RESERVE_TOKENS).max(1),
     };
     (services.progress)("planning");
-    let plan = branch::plan(&mut counter, from, to, budget)?;
+    let mut plan = branch::plan(&mut counter, from, to, budget)?;
+    plan.files.fit(job.summary_tokens, job.tokenizer);
     let bytes = session.source().len();
     let mut done = BranchDone {
         plan,

@@ -79,7 +79,8 @@ pub(super) fn attempt(
     if selection.told.is_empty() && previous.is_none() {
         return Ok(Tried::NoDocument);
     }
-    let touched = files::of_compaction(session, context.compaction, &messages)?;
+    let mut touched = files::of_compaction(session, context.compaction, &messages)?;
+    touched.fit(job.summary_tokens, job.tokenizer);
     let name = job.input.name();
     let asking = Asking::of(job, session, &name, &receipt);
     let preparation = || {

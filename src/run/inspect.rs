@@ -269,7 +269,8 @@ fn summarize(
 ) -> Result<Option<(Summary, u64)>, RunError> {
     let session = counter.session();
     let settings = CutSettings { keep_recent: job.keep_recent, keep_from: job.keep_from.as_deref() };
-    let Ok(plan) = compaction::plan(counter, &path.entries, settings)? else { return Ok(None) };
+    let Ok(mut plan) = compaction::plan(counter, &path.entries, settings)? else { return Ok(None) };
+    plan.files.fit(job.summary_tokens, job.tokenizer);
     let words = super::words::words(
         session,
         &plan,

@@ -335,12 +335,12 @@ pub fn decode(raw: &str, out: &mut String) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
     use super::*;
     use proptest::prelude::*;
 
-    fn json() -> impl Strategy<Value = serde_json::Value> {
+    pub(crate) fn json() -> impl Strategy<Value = serde_json::Value> {
         let leaf = prop_oneof![
             Just(serde_json::Value::Null),
             any::<bool>().prop_map(Into::into),

@@ -284,3 +284,18 @@ fn a_session_that_grows_is_compacted_again_and_again() {
     assert!(compactions >= 10, "{compactions} compactions");
     assert_eq!(retried, [31, 53]);
 }
+
+#[test]
+fn what_was_said_after_a_turn_that_failed_stays() {
+    for bytes in [overflow(), incomplete()] {
+        let order = "Stop that, and never touch the production table.";
+        let bytes = [bytes, s::user("after", "end", order).into_bytes(), b"\n".to_vec()].concat();
+        let run = Run::of(bytes);
+        let out = run.json(&["compact", "s.jsonl", "--trigger", "auto", "--keep-recent-tokens", "300"]);
+        assert_eq!(out["action"], "compacted", "{out}");
+        assert_eq!(run.last("s.jsonl")["parentId"], "after");
+        assert!(run.go(&["export", "--context", "s.jsonl"]).ok().stdout().contains(order));
+        // What its calls gave is part of the turn, not something that was said.
+        assert_eq!(run.json(&["inspect", "--check", "s.jsonl"])["problems"], json!([]));
+    }
+}

@@ -193,3 +193,21 @@ fn all_branches_that_were_left_are_told_once_in_one_write() {
     assert_eq!(run.go(&["branch-summary", "s.jsonl", "--all", "--from", "c"]).code, 2);
     assert_eq!(run.go(&["branch-summary", "s.jsonl"]).code, 2);
 }
+
+#[test]
+fn a_target_that_is_not_the_last_entry_becomes_the_leaf_and_that_is_said() {
+    let lines = [
+        s::header(),
+        s::user("u1", None, "Read the table."),
+        s::assistant("a1", "u1", json!([s::tx("I read it.")])),
+        s::user("u2", "a1", "Try the fast way."),
+        s::assistant("a2", "u2", json!([s::tx("The fast way loses rows.")])),
+        s::user("u3", "a1", "Try the slow way."),
+        s::assistant("a3", "u3", json!([s::tx("The slow way is right.")])),
+    ];
+    let run = Run::of(s::file(&lines));
+    let warnings = |args: &[&str]| run.json(&[&["branch-summary", "-n", "s.jsonl"], args].concat())["warnings"].to_string();
+    assert_eq!(warnings(&["--from", "a2", "--to", "a3"]), "[]");
+    assert!(warnings(&["--from", "a3", "--to", "a2"]).contains("its branch becomes the active one"));
+    assert!(warnings(&["--all", "--to", "a2"]).contains("its branch becomes the active one"));
+}

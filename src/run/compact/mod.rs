@@ -212,6 +212,7 @@ fn append_compaction(
             }
         }
     }
+    plan.files.fit(job.summary_tokens, job.tokenizer);
     let amounts = Some(Amounts::of(counter, &plan.path, &plan.cut)?);
     receipt.planned(session, &plan);
     if job.strategy == Strategy::Off {

@@ -94,7 +94,8 @@ pub(super) fn candidates(request: &Request<'_>, notes: &mut Notes, focus: &dyn F
         let line = inline(line, 400);
         let said = request.purpose == Purpose::TurnPrefix && request.previous.is_some_and(|told| told.contains(&line));
         if !line.is_empty() && !said {
-            out.add(Section::Context, item(format!("- {}", closed(&line)), 1 << 30, n as u64, &[]));
+            // Word for word: it may be a command or an address.
+            out.add(Section::Context, item(format!("- {line}"), 1 << 30, n as u64, &[]));
         }
     }
     for (ix, summary) in std::mem::take(&mut notes.summaries) {
@@ -113,7 +114,9 @@ pub(super) fn candidates(request: &Request<'_>, notes: &mut Notes, focus: &dyn F
 fn goal(request: &Request<'_>, notes: &Notes, old: &[Old], out: &mut Candidates) {
     let budget = request.budget;
     let asks = &notes.asks;
-    if let Some(focus) = request.focus.map(clean).filter(|f| !f.trim().is_empty()) {
+    // A history beside the first part of a turn says it for both.
+    let said = request.purpose == Purpose::TurnPrefix && request.previous.is_some_and(|told| told.contains("- Focus: "));
+    if let Some(focus) = request.focus.map(clean).filter(|f| !f.trim().is_empty() && !said) {
         out.add(Section::Goal, item(format!("- Focus: {}", quote(request, &focus, budget / 20)), 900, 0, &[]));
     }
     // A goal of a summary that had more room than this one has must still fit.
