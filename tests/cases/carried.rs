@@ -205,3 +205,39 @@ fn c28_equal_runs_give_equal_bytes() {
         assert!(String::from_utf8(first).unwrap().ends_with("}\n"));
     }
 }
+
+#[test]
+fn what_the_rest_of_a_split_turn_put_right_is_not_open() {
+    let failed = s::tool_result_with(
+        "t1",
+        "a1",
+        "c1",
+        "bash",
+        json!([s::tx("error: unused variable: `delimiter`\nCommand exited with code 101")]),
+        json!({"isError": true}),
+    );
+    let lines = [
+        s::header(),
+        s::user("u1", None, "Add the flag for the delimiter."),
+        s::assistant("a1", "u1", json!([s::call("c1", "bash", json!({"command": "cargo clippy"}))])),
+        failed,
+        answer("a2", "t1", &format!("Clippy complains. {}", s::words(400))),
+        s::user("u2", "a2", "Put the warning right now."),
+        s::assistant("a3", "u2", json!([s::call("c2", "bash", json!({"command": "cargo clippy"}))])),
+        s::tool_result("t2", "a3", "c2", "bash", "Finished dev profile, no warnings"),
+        answer("a4", "t2", &format!("Clippy is clean now. {}", s::words(400))),
+    ];
+    let run = Run::of(s::file(&lines));
+    let args = ["compact", "s.jsonl", "--keep-recent-tokens", "30", "--allow-growth"];
+    for round in 0..4 {
+        let receipt = run.json(&args);
+        let summary = receipt["summary"]["text"].as_str().unwrap().to_owned();
+        assert!(round > 0 || summary.contains("Turn Context"), "{summary}");
+        assert!(!summary.contains("not fixed yet"), "{round}: {summary}");
+        assert!(round > 0 || summary.contains("Fixed: `cargo clippy` passes now"), "{round}: {summary}");
+        let leaf = run.last("s.jsonl")["id"].as_str().unwrap().to_owned();
+        let (question, reply) = (format!("q{round}"), format!("r{round}"));
+        let more = [s::user(&question, leaf.as_str(), "Next thing."), answer(&reply, &question, &s::words(400))];
+        run.put("s.jsonl", [run.bytes("s.jsonl"), more.join("\n").into_bytes(), b"\n".to_vec()].concat());
+    }
+}

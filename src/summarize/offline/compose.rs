@@ -9,6 +9,7 @@ use super::notes::{Ask, Notes};
 use super::read::is_request;
 use super::select::{Item, NEW, Section};
 use super::todo::State;
+use super::transcript::{self, Who};
 use super::words;
 use crate::session::Ix;
 use crate::summarize::{Purpose, Request};
@@ -17,8 +18,11 @@ use crate::text;
 /// Order of items that are carried over: before everything new.
 const CARRIED: u64 = 1 << 20;
 
-/// Lead of an unfinished item that was carried over a stretch that said nothing of it.
-const STILL_OPEN: &str = "Still open: ";
+/// Lead of an unfinished item that was carried over a stretch that said nothing of it: nobody knows whether it was done.
+const UNMENTIONED: &str = "Planned earlier, not mentioned since: ";
+
+/// The lead in summaries of before.
+const UNMENTIONED_BEFORE: &str = "Still open: ";
 
 /// Candidates by section.
 pub(super) struct Candidates {
@@ -72,7 +76,10 @@ pub(super) fn candidates(request: &Request<'_>, notes: &mut Notes, focus: &dyn F
     let old = request
         .previous
         .filter(|_| request.purpose != Purpose::TurnPrefix)
-        .map(|previous| merge::parse(&clean(previous)))
+        .map(|previous| match transcript::parts(previous) {
+            None => merge::parse(&clean(previous)),
+            Some(parts) => parts.iter().filter(|(who, _)| *who == Who::Summary).flat_map(|(_, said)| merge::parse(&clean(said))).collect(),
+        })
         .unwrap_or_default();
     goal(request, notes, &old, &mut out);
     rules(request, notes, &old, &mut out);
@@ -388,7 +395,7 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
         talked.iter().any(|said| words::covers(said, &words))
     };
     let passes = |text: &str| {
-        notes.checks.iter().any(|(key, check)| {
+        notes.checks.iter().chain(&notes.later_checks).any(|(key, check)| {
             !check.last.failed && (text.contains(&format!("`{}`", check.shown)) || key.contains(' ') && text.contains(key.as_str()))
         })
     };
@@ -411,8 +418,8 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
                 out.add(Section::Done, item(line(""), fade(worth), CARRIED + at, &[]));
             }
             Section::Active | Section::Next => {
-                let bare =
-                    ["Doing: ", "To do: ", "Announced: ", "Before that: "].iter().fold(text, |t, lead| t.strip_prefix(lead).unwrap_or(t));
+                let leads = ["Doing: ", "To do: ", "Announced: ", "Before that: ", UNMENTIONED, UNMENTIONED_BEFORE];
+                let bare = leads.iter().fold(text, |t, lead| t.strip_prefix(lead).unwrap_or(t));
                 if text.starts_with("Asked the user") || (text.starts_with("Before that") || text.starts_with("Stood at")) && went_on {
                 } else if text.starts_with("Working on") {
                     let again =
@@ -427,13 +434,13 @@ fn carry(notes: &mut Notes, old: &[Old], out: &mut Candidates, focus: &dyn Fn(&s
                 } else if (text.starts_with("Doing: ") || text.starts_with("To do: ")) && replaced_list
                     || text.starts_with("Announced: ") && !notes.nexts.is_empty()
                 {
-                } else if let Some(bare) = text.strip_prefix(STILL_OPEN) {
+                } else if let Some(bare) = text.strip_prefix(UNMENTIONED).or_else(|| text.strip_prefix(UNMENTIONED_BEFORE)) {
                     // Twice carried without a word about it: given up, or done without a word.
                     if !went_far || is_mentioned(bare) {
                         out.add(old.section, item(line(""), fade(400), CARRIED + at, &[]));
                     }
                 } else if went_far && !is_mentioned(bare) {
-                    out.add(Section::Next, item(format!("- {STILL_OPEN}{}", closed(&inline(bare, 300))), fade(400), CARRIED + at, &[]));
+                    out.add(Section::Next, item(format!("- {UNMENTIONED}{}", closed(&inline(bare, 300))), fade(400), CARRIED + at, &[]));
                 } else {
                     out.add(old.section, item(line(""), fade(600), CARRIED + at, &[]));
                 }

@@ -25,6 +25,7 @@ mod pool;
 mod read;
 mod select;
 mod todo;
+mod transcript;
 mod words;
 
 #[cfg(test)]

@@ -162,6 +162,8 @@ pub(super) struct Notes {
     pub failures: IndexMap<String, Failure>,
     /// Checks by command.
     pub checks: IndexMap<String, Check>,
+    /// The same of the turn that is told apart, behind the summary.
+    pub later_checks: IndexMap<String, Check>,
     /// Calls without a result.
     pub pending: IndexMap<String, Pending>,
     /// Summaries of branches that stand among the messages.
@@ -187,6 +189,7 @@ impl Notes {
             claims: Vec::new(),
             failures: IndexMap::new(),
             checks: IndexMap::new(),
+            later_checks: IndexMap::new(),
             pending: IndexMap::new(),
             findings: Vec::new(),
             summaries: Vec::new(),

@@ -12,12 +12,13 @@ use super::facts::{Change, Facts, NOWHERE, Voice};
 use super::notes::{Ask, Check, Failure, Kind, Notes, Pending, Run, Said, Step, Turn};
 use super::outcome::{self, Command, Outcome, Weight};
 use super::todo;
+use super::transcript::{self, Who};
 use super::words;
 use crate::engine::cut::starts_turn;
 use crate::engine::files::Files;
 use crate::session::message::Call;
-use crate::session::{Block, Ix, Message, Role};
-use crate::summarize::Request;
+use crate::session::{Block, Ix, Kind as EntryKind, Message, Role};
+use crate::summarize::{Purpose, Request};
 use crate::text;
 
 /// Turns that are kept at most; the oldest after the first go.
@@ -43,28 +44,60 @@ impl<'r> Reader<'r> {
     /// Reads every message that is told.
     pub(super) fn read(mut self) -> io::Result<Notes> {
         let request = self.request;
+        if request.purpose != Purpose::TurnPrefix {
+            self.transcript();
+        }
         for ix in request.selection.told.iter().copied() {
             request.selection.with_told(request.session, ix, |message| self.message(ix, message))?;
         }
-        let facts = self.facts_of_turn()?;
+        self.turn_told_apart()?;
         // A result may stand in the part that is kept.
         for ix in request.turn.iter().chain(request.kept).copied() {
             if let Some(call) = request.session[ix].target {
                 self.notes.pending.shift_remove(request.session.name(call));
             }
         }
-        self.notes.facts = facts;
         Ok(self.notes)
     }
 
-    /// The names with those of the turn that is told apart.
-    fn facts_of_turn(&mut self) -> io::Result<Facts> {
+    /// Reads the transcript that history on pictures is; a summary is read elsewhere.
+    fn transcript(&mut self) {
+        let session = self.request.session;
+        let Some(parts) = self.request.previous.and_then(transcript::parts) else { return };
+        // The entry that carries the pictures stands for what is on them.
+        let carrier = session.nodes().rev().find(|(_, entry)| entry.kind == EntryKind::Compaction).map(|(ix, _)| ix);
+        let Some(ix) = carrier.or(self.request.selection.told.first().copied()) else { return };
+        for (n, (who, said)) in parts.iter().enumerate() {
+            let text = clean(said);
+            match who {
+                Who::User if !text.trim().is_empty() => {
+                    self.notes.facts.take(&text, Voice::User, NOWHERE, ix);
+                    self.ask(ix, &text);
+                }
+                Who::Assistant => {
+                    let calls = parts.get(n + 1).is_some_and(|(next, _)| *next == Who::Call);
+                    self.say(ix, said, !calls);
+                }
+                Who::Call => self.notes.facts.take(&text, Voice::Assistant, NOWHERE, ix),
+                Who::Result => self.notes.facts.take(&text, Voice::Result, NOWHERE, ix),
+                Who::User | Who::Thought | Who::Summary => {}
+            }
+        }
+    }
+
+    /// What counts of the turn that is told apart: its names, and which failures it put right.
+    fn turn_told_apart(&mut self) -> io::Result<()> {
         let facts = std::mem::replace(&mut self.notes.facts, Facts::new(""));
         let mut apart = Reader { request: self.request, notes: Notes::new(facts) };
         for ix in self.request.turn.iter().copied() {
             apart.request.selection.with_told(apart.request.session, ix, |message| apart.message(ix, message))?;
         }
-        Ok(apart.notes.facts)
+        for (key, failure) in self.notes.failures.iter_mut().filter(|(_, failure)| failure.fixed.is_none()) {
+            failure.fixed = apart.notes.checks.get(key).filter(|check| !check.last.failed).map(|check| check.entry);
+        }
+        self.notes.later_checks = apart.notes.checks;
+        self.notes.facts = apart.notes.facts;
+        Ok(())
     }
 
     fn message(&mut self, ix: Ix, message: &Message<'_>) {

@@ -120,3 +120,25 @@ fn an_update_without_anything_new_stays_the_same_in_size() {
         assert!(text.contains("Write the readme") && text.contains("Always be brief."), "{text}");
     }
 }
+
+#[test]
+fn history_on_pictures_is_read_as_the_transcript_it_is() {
+    let previous = "[Summary of earlier history] ## Goal\n- Port the ledger\n\n## Constraints & Preferences\n- Keep Node 18 working\n\
+        [User]: /mode\n[User]: Port user-message-selector.ts to the theme. Never use RGB indices in a theme.\n\
+        [Assistant]: I read the theme and the selectors first.\n\
+        [Tool Call]: read(path=\"src/theme/theme.ts\")\n[Tool Result]: 9: const markdown = new Markdown(.\n## Color Tokens\n- must stay\n\
+        [Assistant]: The selector is ported to the theme. We decided to keep dark.json because the light one derives from it.\n";
+    let mut b = Build::new();
+    b.user("Now port the footer as well.");
+    b.says("The footer is ported.");
+    let ask = Ask { previous: Some(previous), ..Ask::default() };
+    let text = summary(&b, &ask).text();
+    assert!(text.contains("Port user-message-selector.ts to the theme.") && text.contains("Now port the footer as well."), "{text}");
+    let rules = section(&text, "## Constraints & Preferences").join("\n");
+    assert!(rules.contains("Never use RGB indices in a theme.") && rules.contains("Keep Node 18 working"), "{text}");
+    assert!(section(&text, "## Goal").join("\n").contains("Port the ledger"), "{text}");
+    assert!(text.contains("keep dark.json because"), "{text}");
+    for junk in ["[User]", "[Assistant]", "[Tool", "Markdown(.", "must stay"] {
+        assert!(!text.contains(junk), "{junk}: {text}");
+    }
+}
