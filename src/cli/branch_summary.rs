@@ -13,6 +13,12 @@ pub(super) fn run(args: &BranchSummary) -> anyhow::Result<Status> {
     let common = &args.common;
     let settings = super::settings(common, args.given())?;
     let now = super::now(common)?;
+    if !args.all && (args.from.is_none() || args.to.is_none()) {
+        return Err(Usage::new(
+            "a branch has two ends, --from and --to",
+            "name the leaf that was left and the entry to go on from, or use --all for every branch that was left",
+        ));
+    }
     let items = batch::items(common)?;
     if items.several {
         return Err(Usage::new("a branch is one session's", "name one session file, or - for standard input"));

@@ -8,6 +8,7 @@
 use super::StoreError;
 use super::fault::{self, Inherited, Step};
 use crate::threads;
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -157,7 +158,8 @@ impl TempFile {
                 .prefix(OsStr::from_bytes(&prefix))
                 .suffix(SUFFIX)
                 .rand_bytes(RANDOM)
-                .tempfile_in(super::paths::folder(target))?;
+                .tempfile_in(super::paths::folder(target))
+                .map_err(without_name)?;
             // Held for as long as the file is being written, by which a file that a killed run left over is known. Where
             // there are no such locks none is known.
             let _ = file.as_file().try_lock();
@@ -214,6 +216,20 @@ impl TempFile {
         drop(tracked);
         result
     }
+}
+
+/// The error without the random name that the library puts into it: whoever reads it knows the file by its own.
+fn without_name(error: io::Error) -> io::Error {
+    let plain = match error.kind() {
+        io::ErrorKind::NotFound => Errno::NOENT,
+        io::ErrorKind::PermissionDenied => Errno::ACCESS,
+        io::ErrorKind::NotADirectory => Errno::NOTDIR,
+        io::ErrorKind::ReadOnlyFilesystem => Errno::ROFS,
+        io::ErrorKind::StorageFull => Errno::NOSPC,
+        io::ErrorKind::QuotaExceeded => Errno::DQUOT,
+        _ => return error,
+    };
+    plain.into()
 }
 
 /// A temporary file that a run of ours has left over: it has such a name, and nobody holds it.

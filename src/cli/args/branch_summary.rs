@@ -17,10 +17,10 @@ pub struct BranchSummary {
     #[command(flatten)]
     pub write: Write,
     /// The leaf that was left: an entry's id or an unambiguous beginning of one [default: none; needed without --all]
-    #[arg(long, value_name = "ID", required_unless_present = "all")]
+    #[arg(long, value_name = "ID")]
     pub from: Option<String>,
     /// The entry at which the work goes on [default: none; with --all the last entry of the file]
-    #[arg(long, value_name = "ID", required_unless_present = "all")]
+    #[arg(long, value_name = "ID")]
     pub to: Option<String>,
     /// Every branch that was left and has no summary on the target's path yet [default: off]
     #[arg(long, conflicts_with = "from")]
