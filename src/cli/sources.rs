@@ -57,7 +57,8 @@ pub(super) fn items(common: &Common) -> anyhow::Result<Items> {
             list.push(Item { input: Input::File(path.clone()), found: false, relative });
         }
     }
-    if common.sessions.len() + listed.len() > 1 {
+    // In one folder no file has two names but by a link.
+    if common.sessions.len() + listed.len() > 1 || list.iter().any(|item| item.input.path().is_some_and(Path::is_symlink)) {
         once_each(&mut list);
     }
     if let Some(shard) = shard {

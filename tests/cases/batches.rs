@@ -267,6 +267,8 @@ fn sessions_behind_links_are_found_and_each_is_worked_on_once() {
         out.jsons().iter().map(|o| o["path"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(found(&["inspect", "a"]), ["a/link.jsonl", "a/s.jsonl"]);
+    std::os::unix::fs::symlink("s.jsonl", run.path("a/t.jsonl")).unwrap();
+    assert_eq!(found(&["inspect", "a"]), ["a/link.jsonl", "a/s.jsonl"]);
     assert_eq!(found(&["inspect", "a", "a/s.jsonl", "elsewhere.jsonl", "./a"]), ["a/link.jsonl", "a/s.jsonl"]);
     run.put("list", "a/s.jsonl\na/s.jsonl\n");
     assert_eq!(found(&["prune", "-i", "--files-from", "list", "--protect-tokens", "0", "--min-savings", "0"]), ["a/s.jsonl"]);
