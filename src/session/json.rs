@@ -209,9 +209,9 @@ fn value<'a>(cursor: &mut Cursor<'a>, level: u8) -> Option<Json<'a>> {
         (None, "true") => Json::Bool(true),
         (None, "false") => Json::Bool(false),
         (None, number) => match number.parse::<i64>().map(i128::from).or_else(|_| number.parse::<u64>().map(i128::from)) {
-            Ok(whole) if number != "-0" => Json::Int(whole),
+            Ok(whole) => Json::Int(whole),
             // What is too large is infinite, as in JavaScript.
-            _ => Json::Float(number.parse().ok()?),
+            Err(_) => Json::Float(number.parse().ok()?),
         },
     })
 }

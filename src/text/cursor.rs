@@ -515,6 +515,21 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn escapes_are_whole_wherever_a_piece_ends() {
+        for before in PIECE - 8..PIECE + 8 {
+            let start = "a".repeat(before);
+            for (escape, is_sound) in
+                [(r"\\x", true), (r"\\\\x", true), (r"\\\x", false), (r"\x", false), (r"\u00e9x", true), (r"\u00gx", false)]
+            {
+                for after in ["", "b", &"b\\n".repeat(PIECE)] {
+                    let text = format!("\"{start}{escape}{after}\"");
+                    assert_eq!(sound(&text), is_sound, "{before} {escape}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn nesting_needs_no_stack_and_every_bracket_its_own() {
         for depth in [1, 63, 64, 65, 127, 128, 129, 200, 100_000] {
             let open: String = (0..depth).map(|n| if n % 3 == 0 { "{\"a\":" } else { "[" }).collect();
