@@ -90,19 +90,18 @@ impl<'a> Writer<'a> {
 
     /// Where the result of one session goes.
     pub(super) fn target(&self, input: &Input) -> Target {
-        let overwrite = self.args.overwrite;
-        let copy = input.path().and_then(|path| self.copies.get(path));
-        match (self.args.output.as_deref(), copy, input) {
+        match (self.file(input), input) {
             _ if self.args.dry_run => Target::Nowhere,
-            (Some(path), ..) if path.as_os_str() == "-" => Target::Stdout,
-            (Some(path), ..) => Target::File { path: path.to_owned(), overwrite },
-            (None, Some(path), _) => {
-                // Where this fails, so does the copy, which says why.
-                let _ = path.parent().map(std::fs::create_dir_all);
-                Target::File { path: path.clone(), overwrite }
+            (Some(file), _) => {
+                if self.args.output.is_none() {
+                    // Where this fails, so does the copy, which says why.
+                    let _ = file.parent().map(std::fs::create_dir_all);
+                }
+                Target::File { path: file.to_owned(), overwrite: self.args.overwrite }
             }
-            (None, None, Input::Stdin) => Target::Stdout,
-            (None, None, Input::File(_)) => Target::InPlace,
+            (None, Input::File(_)) if self.args.output.is_none() => Target::InPlace,
+            // Standard input that goes nowhere else, or a dash.
+            (None, _) => Target::Stdout,
         }
     }
 }

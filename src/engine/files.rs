@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_tag_takes_half_of_a_summary_at_most() {
-        let path = |n: usize| format!("/home/somebody/work/project/crates/engine/src/module_{n}/implementation.rs");
+        let path = |n: usize| format!("crates/engine/of/the/whole/project/src/module_{n}/implementation.rs");
         let mut files = Files { modified: (0..25).map(path).collect(), ..Files::default() };
         for (summary, is_whole) in [(4_096, true), (300, false), (120, false), (4_096, true)] {
             files.fit(summary, Tokenizer::Heuristic);

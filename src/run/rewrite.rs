@@ -82,6 +82,11 @@ impl Past {
         Ok(Past { known, session_id, entries: session.nodes().count() as u64 })
     }
 
+    /// The same of the file that was opened, whatever was made of it on the way.
+    fn of_opened(opened: &Opened) -> io::Result<Past> {
+        opened.past.clone().map_or_else(|| Past::of(&opened.session), Ok)
+    }
+
     /// The same for a session that has this id now.
     pub(super) fn known_as(self, session_id: Option<String>) -> Past {
         Past { session_id, ..self }
@@ -118,7 +123,7 @@ pub fn rewrite(
         return Ok(Some(copy(session, edit, target)?));
     }
     let Some(print) = &opened.print else { return Ok(Some(Rewritten::default())) };
-    let past = opened.past.clone().map_or_else(|| Past::of(session), Ok)?;
+    let past = Past::of_opened(opened)?;
     let plan = past.plan(kind, archiving);
     let splices = edit.spliced.values().flatten().map(|splice| &splice.text);
     let lines = edit.replaced.values().map(Vec::len).chain(edit.inserted.values().chain(splices).map(String::len));
@@ -151,7 +156,7 @@ pub(super) fn planned_len(
     now: &str,
 ) -> Result<u64, RunError> {
     let session = &opened.session;
-    let past = Past::of(session)?;
+    let past = Past::of_opened(opened)?;
     match preview(opened, &past, kind, archiving, target)? {
         Some(reference) => Ok(session.edited_len(&session.with_copies(referring(session, edit, &reference, now)?)?)?),
         None => Ok(session.edited_len(edit)?),

@@ -3,7 +3,7 @@
 //! what was read, and two renames. Until the last of them the session is the old one, whole; after it the new one, whole,
 //! and the archive it refers to has been durable all along.
 //!
-//! In order: archive and new session side by side, each under a temporary name, synced and read back, the new session also
+//! In order: archive and new session side by side, each under a temporary name, read back and synced, the new session also
 //! checked; lock; unchanged?; rename of the archive, sync of its folder; rename of the session, sync of its folder; unlock.
 //!
 //! A program that takes no lock (pi) can still append between the comparison and the rename. What it wrote is then in the

@@ -7,7 +7,7 @@ use crate::engine::files::{has_scheme, split_selector};
 use crate::session::entry::is_read_tool;
 use crate::session::places::content_of;
 use crate::session::{Block, Ix, Json, Map, Message, Role, Session, Sym};
-use crate::text::cursor::{Cursor, decode, unquoted};
+use crate::text::cursor::{self, Cursor, unquoted};
 
 /// A call as far as pruning cares.
 #[derive(Debug, PartialEq, Eq)]
@@ -127,19 +127,14 @@ fn block(cursor: &mut Cursor<'_>) -> Option<Option<(String, CallFacts)>> {
         }
     }
     let arg = |key: &str| args.iter().find(|(name, _)| *name == key).and_then(|(_, value)| *value);
-    let text = |key: &str| arg(key).and_then(unquoted).map(text_of);
+    let owned = |raw| cursor::decoded(raw).into_owned();
+    let text = |key: &str| arg(key).and_then(unquoted).map(owned);
     let number = |key: &str| match Json::parse(arg(key)?) {
         Ok(Json::Null) | Err(_) => None,
         Ok(value) => Some(value.to_text()),
     };
-    let name = name.map(text_of).unwrap_or_default();
-    Some(Some((id.map(text_of).unwrap_or_default(), CallFacts::of(&name, &text, &number))))
-}
-
-fn text_of(raw: &str) -> String {
-    let mut text = String::new();
-    decode(raw, &mut text);
-    text
+    let name = name.map(owned).unwrap_or_default();
+    Some(Some((id.map(owned).unwrap_or_default(), CallFacts::of(&name, &text, &number))))
 }
 
 /// Reads that worked: for each file the position of the latest without a range, and of the latest with each range.
